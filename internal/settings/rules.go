@@ -1,0 +1,126 @@
+package settings
+
+import (
+	"errors"
+	"net"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/freshet-io/freshet"
+)
+
+const minTokenSecret = 32 // characters; HS256 wants at least as many bytes as its hash has
+
+func checkTokenSecret(s string) error {
+	if s != "" && utf8.RuneCountInString(s) < minTokenSecret {
+		return refuse("must have at least %d characters", minTokenSecret)
+	}
+	return nil
+}
+
+func checkAdminPassword(s string) error {
+	return fieldRefusal(freshet.ValidatePassword(s), "password")
+}
+
+func checkDatabase(s string) error {
+	if s == "" {
+		return nil
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
+		return refuse("must be empty (the embedded database) or a URL such as postgres://user:password@host:5432/freshet")
+	}
+	return nil
+}
+
+func checkNATS(s string) error {
+	if s == "" {
+		return nil
+	}
+	return refuse("cannot be used yet: this version runs on one node with its in-process grid; leave it empty")
+}
+
+// email accepts what an account accepts, so that the administrator can sign in like anybody else.
+func email() syntax[string] {
+	s := text("EMAIL", "an e-mail address")
+	s.parse = func(text string) (string, error) {
+		if err := fieldRefusal((&freshet.User{Email: text}).Validate(), "email"); err != nil {
+			return "", must("be an e-mail address like name@example.com")
+		}
+		return text, nil
+	}
+	return s
+}
+
+// fieldRefusal takes what a domain rule says about one field.
+func fieldRefusal(err error, field string) error {
+	if e, ok := errors.AsType[*freshet.Error](err); ok {
+		for _, f := range e.Fields {
+			if f.Field == field {
+				return refuse("%s", f.Message)
+			}
+		}
+	}
+	return nil
+}
+
+// listen accepts a TCP address to listen on. Port names such as "http" are refused: what they mean differs
+// between machines.
+func listen() syntax[string] {
+	const valid = "an address such as 127.0.0.1:8000, :8000 (every interface) or :0 (any free port)"
+	s := text("ADDRESS", valid)
+	s.parse = func(text string) (string, error) {
+		host, port, err := net.SplitHostPort(text)
+		if err != nil || !isHost(host) {
+			return "", must("be %s", valid)
+		}
+		if n, err := parseInt(port); err != nil || n > 65535 {
+			return "", must("be %s", valid)
+		}
+		return text, nil
+	}
+	return s
+}
+
+// isHost is deliberately loose about names: resolving one is the real test, and that happens when listening.
+func isHost(host string) bool {
+	return !strings.ContainsAny(host, " /@?#\t\n") && (!strings.Contains(host, ":") || net.ParseIP(stripZone(host)) != nil)
+}
+
+func stripZone(host string) string {
+	host, _, _ = strings.Cut(host, "%")
+	return host
+}
+
+// checkListeners refuses two listeners on one address here, where the message can name both settings; the system
+// could only say that the second one is in use.
+func checkListeners(s *Settings, faulty func(key string) bool, where func(key string) string) faults {
+	addresses := []struct{ key, address string }{
+		{"gateway.listen", s.Gateway.Listen},
+		{"admin.listen", s.Admin.Listen},
+		{"subscriber.listen", s.Subscriber.Listen},
+	}
+	var f faults
+	for i, a := range addresses {
+		for _, b := range addresses[:i] {
+			if !faulty(a.key) && !faulty(b.key) && sameAddress(a.address, b.address) {
+				f.add(where(a.key), a.key, "(%s) collides with %s (%s); each listener needs a port of its own", a.address, b.key, b.address)
+			}
+		}
+	}
+	return f
+}
+
+func sameAddress(a, b string) bool {
+	hostA, portA, _ := net.SplitHostPort(a)
+	hostB, portB, _ := net.SplitHostPort(b)
+	if portA != portB || strings.Trim(portA, "0") == "" {
+		return false
+	}
+	return hostA == hostB || isEveryInterface(hostA) || isEveryInterface(hostB)
+}
+
+func isEveryInterface(host string) bool {
+	return host == "" || net.ParseIP(host).IsUnspecified()
+}

@@ -1,0 +1,121 @@
+package settings
+
+import (
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/freshet-io/freshet"
+)
+
+// Settings is what the program runs with: complete, valid, and typed. Only Load and Default make one.
+type Settings struct {
+	Environment Environment
+	Data        string
+	Database    freshet.Secret // a URL that may carry a password; empty means the embedded database
+	NATS        freshet.Secret // a URL that may carry a password; empty means the in-process grid
+	Roles       []Role
+	Signup      Signup
+
+	Gateway struct {
+		Listen string
+	}
+	Admin struct {
+		Listen   string
+		Email    string
+		Password freshet.Secret
+	}
+	Subscriber struct {
+		Listen        string
+		WriteTimeout  time.Duration
+		SnapshotEvent string
+		Heartbeat     time.Duration
+	}
+	Token struct {
+		Secret   freshet.Secret // empty means the one made at first start
+		Lifetime time.Duration
+	}
+	Log struct {
+		Format LogFormat
+		Level  slog.Level
+	}
+	Manage struct {
+		RequestsPerMinute int64
+	}
+	Publish struct {
+		RequestsPerMinute int64
+		MaxBody           Size
+	}
+	Grid struct {
+		MessageTTL time.Duration // 0 means never
+	}
+	Drain struct {
+		Timeout time.Duration
+	}
+	Quotas struct {
+		Connections      int64 // 0 means unlimited
+		MessagesPerMonth int64 // 0 means unlimited
+	}
+	TrustedProxies []netip.Prefix
+}
+
+// Environment says how strict the server is.
+type Environment string
+
+// The environments. Development makes first steps easy; production refuses what is only safe on a desk.
+const (
+	Development Environment = "development"
+	Production  Environment = "production"
+)
+
+// Role is one way into the service that a process can offer.
+type Role string
+
+// The roles. What each of them needs is the server's business.
+const (
+	RoleGateway   Role = "gateway"
+	RoleManage    Role = "manage"
+	RolePublish   Role = "publish"
+	RolePoll      Role = "poll"
+	RoleSubscribe Role = "subscribe"
+)
+
+// Roles lists every role, in the order in which people read them.
+func Roles() []Role {
+	return []Role{RoleGateway, RoleManage, RolePublish, RolePoll, RoleSubscribe}
+}
+
+// Signup says who may create accounts.
+type Signup string
+
+// The ways of signing up.
+const (
+	SignupOpen  Signup = "open"
+	SignupAdmin Signup = "admin"
+)
+
+// LogFormat is how log lines are written.
+type LogFormat string
+
+// The log formats.
+const (
+	LogText LogFormat = "text"
+	LogJSON LogFormat = "json"
+)
+
+// The administrator that the first start creates unless told otherwise. The password is public knowledge, which is
+// why production refuses it.
+const (
+	DefaultAdminEmail    = "admin@freshet.local"
+	DefaultAdminPassword = "freshet-admin"
+)
+
+// Has reports whether the process offers the role.
+func (s *Settings) Has(r Role) bool {
+	for _, have := range s.Roles {
+		if have == r {
+			return true
+		}
+	}
+	return false
+}

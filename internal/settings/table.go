@@ -1,0 +1,254 @@
+package settings
+
+import (
+	"errors"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/freshet-io/freshet"
+)
+
+// Entry is one setting. Its key names it everywhere: subscriber.listen in the file is --subscriber-listen on the
+// command line and FRESHET_SUBSCRIBER_LISTEN in the environment.
+type Entry struct {
+	Key     string
+	Default string // as a person would write it
+	Help    string // one sentence, without the default and the full stop
+	Main    bool   // among the first flags that --help shows
+	Privacy Privacy
+	value
+}
+
+// Privacy says how much of a value may be shown.
+type Privacy int
+
+// The levels of privacy. Values that are not Open can also be read from a file named by a *_FILE variable.
+const (
+	Open        Privacy = iota
+	Credentials         // a URL: all but the password in it may be shown
+	Hidden              // nothing may be shown
+)
+
+// table has every setting. Groups stay together, and the order is the one people see.
+var table = []Entry{
+	{
+		Key: "environment", Main: true, Default: "development",
+		Help:  "How strict to be; production requires subscriber keys, checks poll targets and refuses the fixed admin password",
+		value: bind(func(s *Settings) *Environment { return &s.Environment }, enum(Development, Production)),
+	}, {
+		Key: "data", Main: true, Default: "./freshet-data",
+		Help:  "Directory of the embedded database and its secrets; made at first start",
+		value: bind(func(s *Settings) *string { return &s.Data }, text("DIR", "a directory")),
+	}, {
+		Key: "database", Main: true, Default: "", Privacy: Credentials,
+		Help:  "PostgreSQL to use instead of the embedded database, postgres://…",
+		value: bind(func(s *Settings) *freshet.Secret { return &s.Database }, hiddenText("URL", "empty, or a URL such as postgres://user:password@host:5432/freshet", checkDatabase)),
+	}, {
+		Key: "nats", Main: true, Default: "", Privacy: Credentials,
+		Help:  "NATS servers that join several nodes to a cluster, nats://…; not available yet",
+		value: bind(func(s *Settings) *freshet.Secret { return &s.NATS }, hiddenText("URL", "empty", checkNATS)),
+	}, {
+		Key: "roles", Main: true, Default: "gateway,manage,publish,poll,subscribe",
+		Help:  "What this process does",
+		value: bind(func(s *Settings) *[]Role { return &s.Roles }, list(enum(Roles()...), false)),
+	}, {
+		Key: "signup", Default: "open",
+		Help:  "Who may create accounts: anybody, or only the administrator",
+		value: bind(func(s *Settings) *Signup { return &s.Signup }, enum(SignupOpen, SignupAdmin)),
+	}, {
+		Key: "trusted_proxies", Default: "",
+		Help:  "Networks whose X-Forwarded-For is believed",
+		value: bind(func(s *Settings) *[]netip.Prefix { return &s.TrustedProxies }, list(cidr(), true)),
+	}, {
+		Key: "gateway.listen", Main: true, Default: ":8000",
+		Help:  "Address of the gateway: management and publishing APIs, API browser",
+		value: bind(func(s *Settings) *string { return &s.Gateway.Listen }, listen()),
+	}, {
+		Key: "subscriber.listen", Main: true, Default: ":6080",
+		Help:  "Address of the subscriber interface: event streams",
+		value: bind(func(s *Settings) *string { return &s.Subscriber.Listen }, listen()),
+	}, {
+		Key: "subscriber.heartbeat", Default: "10s",
+		Help:  "How often an idle stream gets a comment that keeps it open",
+		value: bind(func(s *Settings) *time.Duration { return &s.Subscriber.Heartbeat }, duration(100*time.Millisecond, time.Hour)),
+	}, {
+		Key: "subscriber.write_timeout", Default: "30s",
+		Help:  "Close a stream whose reader takes nothing for this long",
+		value: bind(func(s *Settings) *time.Duration { return &s.Subscriber.WriteTimeout }, duration(100*time.Millisecond, time.Hour)),
+	}, {
+		Key: "subscriber.snapshot_event", Default: "snapshot",
+		Help:  "Event name of full documents; data suits old clients",
+		value: bind(func(s *Settings) *string { return &s.Subscriber.SnapshotEvent }, enum("snapshot", "data")),
+	}, {
+		Key: "admin.listen", Main: true, Default: "127.0.0.1:8001",
+		Help:  "Address of gateway administration, health, metrics and profiling; it asks for no password, so keep it private",
+		value: bind(func(s *Settings) *string { return &s.Admin.Listen }, listen()),
+	}, {
+		Key: "admin.email", Main: true, Default: DefaultAdminEmail,
+		Help:  "E-mail of the administrator whom the first start creates; SDIO_admin_email works too",
+		value: bind(func(s *Settings) *string { return &s.Admin.Email }, email()),
+	}, {
+		Key: "admin.password", Main: true, Default: DefaultAdminPassword, Privacy: Hidden,
+		Help:  "Password of the administrator whom the first start creates",
+		value: bind(func(s *Settings) *freshet.Secret { return &s.Admin.Password }, hiddenText("PASSWORD", "at least 8 characters", checkAdminPassword)),
+	}, {
+		Key: "token.secret", Default: "", Privacy: Hidden,
+		Help:  "Secret that signs session tokens, instead of the one made at first start",
+		value: bind(func(s *Settings) *freshet.Secret { return &s.Token.Secret }, hiddenText("SECRET", "at least 32 characters", checkTokenSecret)),
+	}, {
+		Key: "token.lifetime", Default: "24h",
+		Help:  "How long a session token is good for",
+		value: bind(func(s *Settings) *time.Duration { return &s.Token.Lifetime }, duration(time.Second, 365*24*time.Hour)),
+	}, {
+		Key: "log.format", Main: true, Default: "text",
+		Help:  "How log lines are written",
+		value: bind(func(s *Settings) *LogFormat { return &s.Log.Format }, enum(LogText, LogJSON)),
+	}, {
+		Key: "log.level", Default: "info",
+		Help:  "The least severe lines to log",
+		value: bind(func(s *Settings) *slog.Level { return &s.Log.Level }, level()),
+	}, {
+		Key: "manage.requests_per_minute", Default: "6000",
+		Help:  "Management requests of one user in a minute; 0 is unlimited",
+		value: bind(func(s *Settings) *int64 { return &s.Manage.RequestsPerMinute }, count(freshet.MaxQuota)),
+	}, {
+		Key: "publish.requests_per_minute", Default: "600000",
+		Help:  "Publications to one app in a minute; 0 is unlimited",
+		value: bind(func(s *Settings) *int64 { return &s.Publish.RequestsPerMinute }, count(freshet.MaxQuota)),
+	}, {
+		Key: "publish.max_body", Default: "4MiB",
+		Help:  "Largest publication",
+		value: bind(func(s *Settings) *Size { return &s.Publish.MaxBody }, size(KiB, 64*MiB)),
+	}, {
+		Key: "grid.message_ttl", Default: "24h",
+		Help:  "Drop a document this long after its last publication; 0s is never",
+		value: bind(func(s *Settings) *time.Duration { return &s.Grid.MessageTTL }, duration(0, 10*365*24*time.Hour)),
+	}, {
+		Key: "drain.timeout", Default: "30s",
+		Help:  "How long requests and streams may take to finish after SIGTERM",
+		value: bind(func(s *Settings) *time.Duration { return &s.Drain.Timeout }, duration(100*time.Millisecond, time.Hour)),
+	}, {
+		Key: "quotas.connections", Default: "0",
+		Help:  "Streams that one account may hold, unless it has a quota of its own; 0 is unlimited; shown, not enforced yet",
+		value: bind(func(s *Settings) *int64 { return &s.Quotas.Connections }, count(freshet.MaxQuota)),
+	}, {
+		Key: "quotas.messages_per_month", Default: "0",
+		Help:  "Messages that one account may receive in a month, unless it has a quota of its own; 0 is unlimited; shown, not enforced yet",
+		value: bind(func(s *Settings) *int64 { return &s.Quotas.MessagesPerMonth }, count(freshet.MaxQuota)),
+	},
+}
+
+const prefix = "FRESHET_"
+
+// Entries lists every setting in the order in which people read them.
+func Entries() []Entry { return table }
+
+// Flag is the setting's name on the command line, without the dashes.
+func (e *Entry) Flag() string { return strings.NewReplacer(".", "-", "_", "-").Replace(e.Key) }
+
+// Variable is the setting's name in the environment.
+func (e *Entry) Variable() string {
+	return prefix + strings.ToUpper(strings.ReplaceAll(e.Key, ".", "_"))
+}
+
+// FileVariable names a file to read the value from; empty when the setting holds nothing private.
+func (e *Entry) FileVariable() string {
+	if e.Privacy == Open {
+		return ""
+	}
+	return e.Variable() + "_FILE"
+}
+
+// Placeholder stands for the value in help texts.
+func (e *Entry) Placeholder() string { return e.placeholder }
+
+// Choices are the words the setting accepts, when it accepts only certain ones.
+func (e *Entry) Choices() []string { return e.choices }
+
+// IsList reports whether the setting takes several values.
+func (e *Entry) IsList() bool { return e.isList }
+
+const hidden = "[hidden]"
+
+// show is the value as it may be shown to anybody.
+func (e *Entry) show(value string) string {
+	switch {
+	case value == "":
+		return ""
+	case e.Privacy == Hidden:
+		return hidden
+	case e.Privacy == Credentials:
+		return redacted(value)
+	}
+	return value
+}
+
+// value ties a setting to its field in Settings and to the syntax of its values.
+type value struct {
+	placeholder string
+	valid       string
+	choices     []string
+	isList      bool
+	set         func(*Settings, string) error // leaves the field alone when it refuses the text
+	get         func(*Settings) string
+}
+
+func bind[T any](at func(*Settings) *T, s syntax[T]) value {
+	return value{
+		placeholder: s.placeholder,
+		valid:       s.valid,
+		choices:     s.choices,
+		isList:      s.isList,
+		get:         func(all *Settings) string { return s.format(*at(all)) },
+		set: func(all *Settings, text string) error {
+			v, err := s.parse(text)
+			if err == nil {
+				*at(all) = v
+			}
+			return err
+		},
+	}
+}
+
+// complaint turns the refusal of a text into what is shown about it.
+func (e *Entry) complaint(text string, err error) string {
+	r, ok := errors.AsType[*refusal](err)
+	if !ok || r.whole || e.Privacy != Open {
+		return err.Error()
+	}
+	if r.given != "" {
+		text = r.given
+	}
+	return r.must + ", not " + quote(text) + didYouMean(text, e.choices)
+}
+
+// keys, variables and flags are what names are compared with when one is not known.
+
+func keys() []string { return names(func(e *Entry) string { return e.Key }) }
+
+// groups are the first parts of keys, which have lines of their own in the file.
+func groups() []string {
+	var all []string
+	for i := range table {
+		if group, _, nested := strings.Cut(table[i].Key, "."); nested && !slices.Contains(all, group) {
+			all = append(all, group)
+		}
+	}
+	return all
+}
+
+func variables() []string { return names((*Entry).Variable) }
+
+// Flags lists the names of every flag a command with settings takes, without the dashes.
+func Flags() []string { return append(names((*Entry).Flag), ConfigFlag) }
+
+func names(of func(*Entry) string) []string {
+	all := make([]string, 0, len(table)+1)
+	for i := range table {
+		all = append(all, of(&table[i]))
+	}
+	return all
+}
