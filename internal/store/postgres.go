@@ -1,0 +1,95 @@
+package store
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/freshet-io/freshet"
+)
+
+const (
+	// connectTimeout applies unless the URL has its own connect_timeout.
+	connectTimeout = 5 * time.Second
+	// postgresConns is per node; PostgreSQL allows 100 in all by default.
+	postgresConns = 16
+)
+
+func openPostgres(ctx context.Context, url string) (*Store, error) {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		// Not the cause itself: it repeats the URL, and hides the password only when it can find it.
+		return nil, freshet.Errorf(freshet.Invalid, "The database URL cannot be read: "+
+			"it must look like postgres://user:password@host:5432/name")
+	}
+	if config.ConnectTimeout == 0 {
+		config.ConnectTimeout = connectTimeout
+	}
+	if config.RuntimeParams["application_name"] == "" {
+		config.RuntimeParams["application_name"] = "freshet"
+	}
+	db := stdlib.OpenDB(*config)
+	db.SetMaxOpenConns(postgresConns)
+	db.SetMaxIdleConns(postgresConns)
+	db.SetConnMaxIdleTime(5 * time.Minute)
+	if err := db.PingContext(ctx); err != nil {
+		_ = db.Close()
+		return nil, freshet.Wrap(freshet.Unavailable, err, fmt.Sprintf(
+			"The database %s on %s cannot be reached: check that it runs and that the URL is right",
+			config.Database, config.Host))
+	}
+	return &Store{engine: postgresEngine, read: db, write: db}, nil
+}
+
+var postgresEngine = engine{
+	name:        "postgres",
+	rewrite:     func(query string) string { return query },
+	fault:       postgresFault,
+	countTables: "SELECT count(*) FROM pg_class WHERE oid = to_regclass($1)",
+}
+
+func postgresFault(err error) fault {
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return fault{class: away} // whatever the server said: we are not in
+	}
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return fault{class: postgresClass(e.Code), index: e.ConstraintName}
+	}
+	_, network := errors.AsType[net.Error](err)
+	if network || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, driver.ErrBadConn) {
+		return fault{class: away}
+	}
+	return fault{}
+}
+
+// postgresClass reads an SQLSTATE; its first two characters are the class.
+func postgresClass(code string) faultClass {
+	switch code {
+	case "23505": // unique_violation
+		return clash
+	case "23503": // foreign_key_violation
+		return orphan
+	case "40001", "40P01": // serialization_failure, deadlock_detected
+		return contend
+	case "25006", // read_only_sql_transaction: we are connected to a standby
+		"55P03",                   // lock_not_available
+		"57P01", "57P02", "57P03": // shutting down, crashed, starting up
+		return away
+	}
+	if len(code) == 5 {
+		switch code[:2] {
+		case "08", "53", "58": // connection, resources (disk full, too many connections), system (I/O)
+			return away
+		}
+	}
+	return unknown
+}

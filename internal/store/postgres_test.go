@@ -1,0 +1,152 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/pgtest"
+)
+
+func TestADatabaseThatCannotBeReachedIsOneSentenceWithoutThePassword(t *testing.T) {
+	t.Parallel()
+	for where, kind := range map[string]freshet.Kind{
+		"postgres://ada:hunter2@127.0.0.1:1/prices?sslmode=disable": freshet.Unavailable,
+		"postgres://ada:hunter2@[::1/prices":                        freshet.Invalid,
+		"postgres://ada:hunter2@127.0.0.1:port/prices":              freshet.Invalid,
+		"mysql://ada:hunter2@127.0.0.1/prices":                      freshet.Invalid,
+	} {
+		_, err := Open(t.Context(), Location{URL: where})
+		wantSentence(t, err, kind, "database")
+		if strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%v shows the password", err)
+		}
+	}
+}
+
+func TestADatabaseThatGoesAwayIsUnavailableAndComesBack(t *testing.T) {
+	t.Parallel()
+	where := pgtest.URL(t)
+	s := open(t, Location{URL: where})
+	user, _, _ := household(t, s, "ada@example.com")
+	name, admin := adminOf(t, where)
+	run := func(statement string) {
+		t.Helper()
+		if _, err := admin.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run("ALTER DATABASE " + name + " ALLOW_CONNECTIONS false")
+	run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '" + name + "'")
+	for range 3 {
+		_, err := s.User(t.Context(), user.ID)
+		wantKind(t, err, freshet.Unavailable)
+		wantKind(t, s.Update(t.Context(), func(tx *Tx) error { return tx.DeleteUser(user.ID) }), freshet.Unavailable)
+	}
+	run("ALTER DATABASE " + name + " ALLOW_CONNECTIONS true")
+	must(s.User(t.Context(), user.ID))(t)
+}
+
+func TestADeadlockIsResolvedByTryingAgain(t *testing.T) {
+	t.Parallel()
+	s := open(t, Location{URL: pgtest.URL(t) + "&deadlock_timeout=10ms"})
+	a, _, _ := household(t, s, "a@example.com")
+	b, _, _ := household(t, s, "b@example.com")
+	holds := map[string]chan struct{}{a.ID: make(chan struct{}), b.ID: make(chan struct{})}
+	var runs atomic.Int64
+	inParallel(2, func(i int) {
+		first, second := a.ID, b.ID
+		if i == 1 {
+			first, second = b.ID, a.ID
+		}
+		announce := sync.OnceFunc(func() { close(holds[first]) })
+		err := s.Update(t.Context(), func(tx *Tx) error {
+			runs.Add(1)
+			if _, err := tx.LockUser(first); err != nil {
+				return err
+			}
+			announce()
+			select { // now each holds what the other wants
+			case <-holds[second]:
+			case <-t.Context().Done():
+			}
+			_, err := tx.LockUser(second)
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	if runs.Load() < 3 {
+		t.Error("there was no deadlock to resolve")
+	}
+}
+
+func adminOf(t *testing.T, where string) (name string, admin *sql.DB) {
+	t.Helper()
+	u, err := url.Parse(where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name = strings.TrimPrefix(u.Path, "/")
+	u.Path = "/postgres"
+	admin, err = sql.Open("pgx", u.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { admin.Close() })
+	return name, admin
+}
+
+func TestUpdateRunsTheActAgainAfterItLost(t *testing.T) {
+	forEachStore(t, func(t *testing.T, s *Store) {
+		runs := 0
+		act := func(tx *Tx) error {
+			runs++
+			if err := tx.CreateUser(newAccount("ada@example.com")); err != nil {
+				return err
+			}
+			if runs < 3 {
+				return contention{errors.New("lost")}
+			}
+			return nil
+		}
+		if err := s.Update(t.Context(), act); err != nil || runs != 3 {
+			t.Errorf("%d runs, %v", runs, err)
+		}
+		runs = 0
+		always := func(tx *Tx) error { runs++; return contention{unavailable(errors.New("lost"))} }
+		wantKind(t, s.Update(t.Context(), always), freshet.Unavailable)
+		if runs != maxAttempts {
+			t.Errorf("%d runs, want %d", runs, maxAttempts)
+		}
+	})
+}
+
+func TestACallerThatGoesAwayIsToldSo(t *testing.T) {
+	forEachStore(t, func(t *testing.T, s *Store) {
+		user, _, _ := household(t, s, "ada@example.com")
+		ctx, cancel := context.WithCancel(t.Context())
+		err := s.Update(ctx, func(tx *Tx) error {
+			if err := tx.DeleteUser(user.ID); err != nil {
+				return err
+			}
+			cancel()
+			_, err := tx.LockUser(user.ID)
+			return err
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		if _, err := s.User(ctx, user.ID); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		must(s.User(t.Context(), user.ID))(t)
+	})
+}

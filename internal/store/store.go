@@ -1,0 +1,103 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/freshet-io/freshet"
+)
+
+// Store is an open database. Static after Open.
+type Store struct {
+	engine engine
+	read   *sql.DB
+	write  *sql.DB // the same as read on PostgreSQL; the one writing connection on SQLite
+	lock   *dirLock
+}
+
+// Location says where the data is.
+type Location struct {
+	URL string // postgres://…, or empty for the embedded SQLite
+	Dir string // data directory of SQLite; created if missing
+}
+
+// Open opens the database and brings its schema up to date. Its errors are *freshet.Error with one sentence for the
+// person who starts the server.
+func Open(ctx context.Context, where Location) (*Store, error) {
+	open := func() (*Store, error) { return openSQLite(ctx, where.Dir) }
+	if where.URL != "" {
+		open = func() (*Store, error) { return openPostgres(ctx, where.URL) }
+	}
+	s, err := open()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.migrate(ctx); err != nil {
+		_ = s.Close() // the first error is the one to tell
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close waits for running statements. On SQLite it also folds the write-ahead log into the database and lets go of
+// the data directory.
+func (s *Store) Close() error {
+	err := s.read.Close()
+	if s.write != s.read {
+		err = errors.Join(err, s.write.Close())
+	}
+	// Last, so that nobody opens the database while we still write to it.
+	return errors.Join(err, s.lock.release())
+}
+
+// Ping asks the database for a sign of life.
+func (s *Store) Ping(ctx context.Context) error {
+	var one int64
+	return s.reader(ctx).row("SELECT 1", nil, &one)
+}
+
+// Page is a part of a listing. Numbers out of range mean an empty page, never an error.
+type Page struct {
+	Offset int64
+	Limit  int64
+}
+
+// Listing is one page, and how many items there are in all.
+type Listing[T any] struct {
+	Items []T
+	Total int64
+}
+
+// maxPage keeps sums of an offset and a limit far from overflowing.
+const maxPage = 1 << 61
+
+func (p Page) args() (offset, limit int64) {
+	return min(max(p.Offset, 0), maxPage), min(max(p.Limit, 0), maxPage)
+}
+
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+func fromMillis(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
+func notFound(what string) error {
+	return freshet.Errorf(freshet.NotFound, "There is no such %s", what)
+}
+
+// isText reports whether both engines could hold s at all. PostgreSQL refuses a statement with any other argument,
+// so a search for it must end before.
+func isText(s string) bool {
+	return strings.IndexByte(s, 0) < 0 && strings.ToValidUTF8(s, "") == s
+}
