@@ -34,7 +34,7 @@ func lockDir(dir string) (*dirLock, error) {
 	}
 	// Only a hint for the message above, so a failure to write it is no failure.
 	if f.Truncate(0) == nil {
-		fmt.Fprintf(f, "%d\n", os.Getpid())
+		_, _ = fmt.Fprintf(f, "%d\n", os.Getpid())
 	}
 	return &dirLock{f}, nil
 }

@@ -49,14 +49,16 @@ func (s *Store) Key(ctx context.Context, kind freshet.KeyKind, key freshet.Key) 
 	return &owner, nil
 }
 
-// ReplaceKey makes key the app's current one of its kind; its predecessor stays behind, revoked from revokeOldAt on.
+// ReplaceKey makes key the app's current one of its kind; its predecessor stays behind, revoked from revokeOldAt on, and so
+// do older ones whose overlap would last longer.
 // The app counts as changed now. A key that any app has or had is ErrKeyTaken.
 func (tx *Tx) ReplaceKey(appID string, kind freshet.KeyKind, key freshet.Key, now, revokeOldAt time.Time) error {
 	// Touching the app first lets only one renewal in at a time.
 	if err := tx.write("app", `UPDATE apps SET updated_at = $2 WHERE id = $1`, appID, millis(now)); err != nil {
 		return err
 	}
-	_, err := tx.writeAny(`UPDATE keys SET revoked_at = $3 WHERE app_id = $1 AND kind = $2 AND revoked_at = 0`,
+	_, err := tx.writeAny(`UPDATE keys SET revoked_at = $3 WHERE app_id = $1 AND kind = $2
+			AND (revoked_at = 0 OR revoked_at > $3)`,
 		appID, string(kind), max(millis(revokeOldAt), 1)) // 0 would mean current
 	if err != nil {
 		return err

@@ -197,6 +197,27 @@ func (tx *Tx) DeleteTopic(id string) error {
 	return tx.write("topic", `DELETE FROM topics WHERE id = $1`, id)
 }
 
+// TopicsOfApp lists the identifiers of the app's topics.
+func (tx *Tx) TopicsOfApp(appID string) ([]string, error) {
+	return tx.identifiers(`SELECT id FROM topics WHERE app_id = $1`, appID)
+}
+
+// TopicsOfUser lists the identifiers of all topics of the user.
+func (tx *Tx) TopicsOfUser(userID string) ([]string, error) {
+	return tx.identifiers(`SELECT t.id FROM topics t JOIN apps a ON a.id = t.app_id WHERE a.user_id = $1`, userID)
+}
+
+func (tx *Tx) identifiers(query, owner string) (ids []string, err error) {
+	err = tx.rows(query, []any{owner}, func(scan scanner) error {
+		var id string
+		err := scan(&id)
+		ids = append(ids, id)
+		return err
+	})
+	tx.failed = err
+	return ids, err
+}
+
 func configText(t *freshet.Topic) (string, error) {
 	p := &t.Publisher
 	text, err := json.Marshal(publisherConfig{
