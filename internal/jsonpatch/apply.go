@@ -1,0 +1,287 @@
+package jsonpatch
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// ErrTest is what a [PatchError] wraps when a test operation found another value.
+var ErrTest = errors.New("the value differs")
+
+// A PatchError says which operation of a JSON Patch cannot be applied, and why. Its texts may be shown to whoever sent the
+// patch.
+type PatchError struct {
+	Index int    // of the operation, from 0; -1 if the patch as a whole is at fault
+	Op    string // as sent, if it was text
+	Path  string // as sent, if it was text
+	Err   error
+}
+
+func (e *PatchError) Error() string {
+	if e.Index < 0 {
+		return e.Err.Error()
+	}
+	return fmt.Sprintf("operation %d (%s %s): %s", e.Index, quoteName(e.Op), quote([]byte(e.Path)), e.Err)
+}
+
+func (e *PatchError) Unwrap() error { return e.Err }
+
+// quoteName shows a short name plainly and anything else quoted.
+func quoteName(name string) string {
+	switch name {
+	case "add", "remove", "replace", "move", "copy", "test":
+		return name
+	}
+	return quote([]byte(name))
+}
+
+// Apply applies a JSON Patch (RFC 6902) and returns the new document; the old one stays as it is, also when an operation
+// fails. A patch that is no JSON gives a *SyntaxError, everything else a *PatchError. The bytes that copy operations
+// make count against limits.MaxBytes even where they are overwritten later.
+func Apply(doc *Document, patch []byte, limits Limits) (*Document, error) {
+	parsed, err := Parse(patch, limits)
+	if err != nil {
+		return nil, err
+	}
+	if parsed.Root().Kind() != Array {
+		return nil, &PatchError{Index: -1, Err: errors.New("a JSON Patch must be an array of operations")}
+	}
+	a := applier{root: rootTree(doc), depth: limits.depth(), room: limits.bytes()}
+	index := 0
+	for v := range parsed.Root().Elements() {
+		if err := a.operation(v); err != nil {
+			return nil, &PatchError{Index: index, Op: memberText(v, "op"), Path: memberText(v, "path"), Err: err}
+		}
+		index++
+	}
+	text, err := a.root.appendTo(nil, a.depth)
+	if err != nil {
+		return nil, &PatchError{Index: -1, Err: err}
+	}
+	next, err := ParseNext(doc, text, limits)
+	if err != nil {
+		return nil, &PatchError{Index: -1, Err: fmt.Errorf("the patched document is refused: %w", err)}
+	}
+	return next, nil
+}
+
+func memberText(v Value, name string) string {
+	m, _ := v.Member(name)
+	if m.doc == nil {
+		return ""
+	}
+	return m.Text()
+}
+
+// An applier holds a document while operations are applied to it.
+type applier struct {
+	root  tree
+	depth int
+	room  int // bytes that copies may still take
+}
+
+// operation applies one operation.
+func (a *applier) operation(v Value) error {
+	if v.Kind() != Object {
+		return errors.New("an operation must be an object")
+	}
+	op, err := requireText(v, "op")
+	if err != nil {
+		return err
+	}
+	path, err := requirePointer(v, "path")
+	if err != nil {
+		return err
+	}
+	switch op {
+	case "remove":
+		return a.remove(path)
+	case "move", "copy":
+		from, err := requirePointer(v, "from")
+		if err != nil {
+			return err
+		}
+		if op == "move" {
+			return a.move(from, path)
+		}
+		return a.copy(from, path)
+	case "add", "replace", "test":
+		value, ok := v.Member("value")
+		if !ok {
+			return errors.New(`"value" is missing`)
+		}
+		return a.withValue(op, path, value)
+	}
+	return errors.New("there is no such operation")
+}
+
+func (a *applier) withValue(op string, path pointer, v Value) error {
+	switch op {
+	case "add":
+		return a.add(path, tree{doc: v.doc, at: v.at})
+	case "replace":
+		target, err := a.find(path)
+		if err == nil {
+			*target = tree{doc: v.doc, at: v.at}
+		}
+		return err
+	default:
+		target, err := a.find(path)
+		if err == nil && !target.equals(v.doc, v.at) {
+			err = ErrTest
+		}
+		return err
+	}
+}
+
+// requireText returns a member that must be a string.
+func requireText(v Value, name string) (string, error) {
+	m, ok := v.Member(name)
+	switch {
+	case !ok:
+		return "", fmt.Errorf("%q is missing", name)
+	case m.Kind() != String:
+		return "", fmt.Errorf("%q must be a string", name)
+	}
+	return m.Text(), nil
+}
+
+func requirePointer(v Value, name string) (pointer, error) {
+	text, err := requireText(v, name)
+	if err != nil {
+		return nil, err
+	}
+	p, err := parsePointer(text)
+	if err != nil {
+		return nil, fmt.Errorf("%q is no JSON Pointer: %w", name, err)
+	}
+	return p, nil
+}
+
+// find returns the value at a path.
+func (a *applier) find(path pointer) (*tree, error) {
+	t := &a.root
+	for i, token := range path {
+		c := t.unfold()
+		if c == nil {
+			return nil, fmt.Errorf("%s is neither an object nor an array", quote([]byte(path[:i].String())))
+		}
+		next, err := c.child(token)
+		if err != nil {
+			return nil, err
+		}
+		t = next
+	}
+	return t, nil
+}
+
+// child returns the child of a name or index.
+func (c *container) child(token string) (*tree, error) {
+	if c.kind == Array {
+		i, err := arrayIndex(token, c.count-1)
+		if err != nil {
+			return nil, err
+		}
+		return c.element(i), nil
+	}
+	i := c.find(token)
+	if i < 0 {
+		return nil, fmt.Errorf("there is no member %s", quote([]byte(token)))
+	}
+	return &c.members[i].value, nil
+}
+
+// parent returns the container that the last token of a path is in.
+func (a *applier) parent(path pointer) (*container, string, error) {
+	last := len(path) - 1
+	t, err := a.find(path[:last])
+	if err != nil {
+		return nil, "", err
+	}
+	c := t.unfold()
+	if c == nil {
+		return nil, "", fmt.Errorf("%s is neither an object nor an array", quote([]byte(path[:last].String())))
+	}
+	return c, path[last], nil
+}
+
+func (a *applier) add(path pointer, v tree) error {
+	if len(path) == 0 {
+		a.root = v
+		return nil
+	}
+	c, token, err := a.parent(path)
+	if err != nil {
+		return err
+	}
+	if c.kind == Array {
+		i := c.count
+		if token != "-" {
+			if i, err = arrayIndex(token, c.count); err != nil {
+				return err
+			}
+		}
+		c.insert(i, v)
+		return nil
+	}
+	if i := c.find(token); i >= 0 {
+		c.members[i].value = v
+		return nil
+	}
+	c.append(token, appendEscaped(nil, []byte(token)), v)
+	return nil
+}
+
+func (a *applier) remove(path pointer) error {
+	if len(path) == 0 {
+		return errors.New("the whole document cannot be removed")
+	}
+	c, token, err := a.parent(path)
+	if err != nil {
+		return err
+	}
+	if c.kind == Array {
+		i, err := arrayIndex(token, c.count-1)
+		if err == nil {
+			c.removeElement(i)
+		}
+		return err
+	}
+	i := c.find(token)
+	if i < 0 {
+		return fmt.Errorf("there is no member %s", quote([]byte(token)))
+	}
+	c.removeMember(i)
+	return nil
+}
+
+func (a *applier) move(from, path pointer) error {
+	v, err := a.find(from)
+	if err != nil {
+		return fmt.Errorf(`"from": %w`, err)
+	}
+	if path.isBelow(from) {
+		return errors.New("a value cannot be moved into itself")
+	}
+	if slices.Equal(from, path) {
+		return nil
+	}
+	moved := *v
+	if err := a.remove(from); err != nil {
+		return err
+	}
+	return a.add(path, moved)
+}
+
+func (a *applier) copy(from, path pointer) error {
+	v, err := a.find(from)
+	if err != nil {
+		return fmt.Errorf(`"from": %w`, err)
+	}
+	clone, err := v.clone(a.depth, &a.room)
+	if err != nil {
+		return err
+	}
+	return a.add(path, clone)
+}
