@@ -1,0 +1,135 @@
+package httpkit
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/klauspost/compress/gzhttp"
+	"github.com/rs/cors"
+
+	"github.com/freshet-io/freshet"
+)
+
+// Middleware wraps a handler.
+type Middleware func(http.Handler) http.Handler
+
+// Chain wraps h in the middlewares; the first one sees a request first.
+func Chain(h http.Handler, wraps ...Middleware) http.Handler {
+	for i := len(wraps) - 1; i >= 0; i-- {
+		h = wraps[i](h)
+	}
+	return h
+}
+
+// Recover turns a panic into a logged 500, so that one bad request cannot end the process.
+func Recover(log *slog.Logger) Middleware {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			defer func() {
+				v := recover()
+				if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+					panic(v) // net/http's own way to drop a connection
+				}
+				if v != nil {
+					log.Error("handler panicked", "method", r.Method, "path", r.URL.Path, "panic", v, "stack", string(debug.Stack()))
+					// Not WriteError: it is logged already. What was written before the panic stays written.
+					SetErrorHeaders(w.Header(), nil)
+					WriteJSON(w, http.StatusInternalServerError, Body(nil))
+				}
+			}()
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// AccessLog logs every answered request at debug level. Paths only: queries carry keys.
+func AccessLog(log *slog.Logger) Middleware {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !log.Enabled(r.Context(), slog.LevelDebug) {
+				next.ServeHTTP(w, r)
+				return
+			}
+			start := time.Now()
+			sw := &statusWriter{ResponseWriter: w}
+			next.ServeHTTP(sw, r)
+			log.Debug("request", "method", r.Method, "path", r.URL.Path, "status", max(sw.status, http.StatusOK),
+				"duration", time.Since(start), "remote", r.RemoteAddr)
+		})
+	}
+}
+
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *statusWriter) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *statusWriter) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Gzip compresses every answer with a body, however small, for clients that accept it.
+func Gzip() Middleware {
+	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(1), gzhttp.EnableZstd(false), gzhttp.ContentTypeFilter(gzhttp.CompressAllContentTypeFilter))
+	if err != nil {
+		panic(err) // the options are constant
+	}
+	return func(next http.Handler) http.Handler { return wrap(next) }
+}
+
+// CORS opens an API to pages of every origin. Credentials stay off: tokens travel in headers, never in cookies,
+// so another origin's page has nothing to ride on.
+func CORS() Middleware {
+	c := cors.New(cors.Options{
+		AllowedOrigins: []string{"*"},
+		AllowedMethods: []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"},
+		AllowedHeaders: []string{"*"},
+		ExposedHeaders: []string{"ETag", "Location", "Retry-After", "X-RateLimit-Minute", "X-RateLimit-Limit-Minute", "X-RateLimit-Remaining-Minute"},
+		MaxAge:         600,
+	})
+	return c.Handler
+}
+
+// MaxHeaderFields bounds the number of header fields; net/http bounds only their size.
+const MaxHeaderFields = 100
+
+// LimitHeaders refuses requests with absurdly many header fields.
+func LimitHeaders(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := 0
+		for _, values := range r.Header {
+			n += len(values)
+		}
+		if n > MaxHeaderFields {
+			w.Header().Set("Connection", "close")
+			WriteJSON(w, http.StatusRequestHeaderFieldsTooLarge, ErrorBody{Message: fmt.Sprintf("More than %d header fields", MaxHeaderFields)})
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// BodyError classifies an error met while reading a request body.
+func BodyError(err error) error {
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return freshet.Errorf(freshet.TooLarge, "The body is larger than %d bytes", tooLarge.Limit)
+	}
+	return freshet.Wrap(freshet.Invalid, err, "The body could not be read to its end")
+}

@@ -1,0 +1,58 @@
+package httpkit
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/freshet-io/freshet"
+)
+
+// Counter is a sum that all nodes share. The grid is one.
+type Counter interface {
+	// Add adds delta and returns the sum; a counter that nobody added to for ttl is 0 again.
+	Add(ctx context.Context, counter string, delta int64, ttl time.Duration) (sum int64, err error)
+}
+
+// Budget is what is left of a rate in the current window.
+type Budget struct {
+	Limit     int64 // 0 = unlimited
+	Remaining int64
+	Reset     time.Duration // until the next window
+}
+
+// Take counts one request against name and reports what is left of limit in this minute, with a TooManyRequests
+// error once it is used up. A counter that cannot be reached lets the request through: losing a limit for a while
+// is better than losing the service.
+func Take(ctx context.Context, counter Counter, name string, limit int64, now time.Time) (Budget, error) {
+	const window = time.Minute
+	if limit <= 0 {
+		return Budget{}, nil
+	}
+	b := Budget{Limit: limit, Remaining: limit, Reset: window - time.Duration(now.UnixNano())%window}
+	// Fixed windows: each minute has a counter of its own, which is forgotten some time after.
+	minute := now.Unix() / int64(window/time.Second)
+	count, err := counter.Add(ctx, name+" "+strconv.FormatInt(minute, 10), 1, 2*window)
+	if err != nil {
+		return b, nil //nolint:nilerr // see above
+	}
+	b.Remaining = max(0, limit-count)
+	if count > limit {
+		e := freshet.Errorf(freshet.TooManyRequests, "More than %d requests in this minute; slow down and try again", limit)
+		e.RetryAfter = b.Reset
+		return b, e
+	}
+	return b, nil
+}
+
+// SetHeaders tells the client where it stands: the usual names, and the short one the service is known for.
+func (b Budget) SetHeaders(h http.Header) {
+	if b.Limit <= 0 {
+		return
+	}
+	limit := strconv.FormatInt(b.Limit, 10)
+	h.Set("X-RateLimit-Limit-Minute", limit)
+	h.Set("X-RateLimit-Minute", limit)
+	h.Set("X-RateLimit-Remaining-Minute", strconv.FormatInt(b.Remaining, 10))
+}

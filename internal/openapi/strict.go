@@ -1,0 +1,108 @@
+package openapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/freshet-io/freshet/internal/jsonpatch"
+)
+
+func encode(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+const maxDepth = 64 // no request of ours nests deeper
+
+// decode reads a body that must be strict JSON: encoding/json alone lets duplicate keys, bad UTF-8 and much else
+// pass, and a second parser down the line could then see another document than we checked. The library calls it
+// twice: into an any, to check the shape, and into the struct.
+func decode(data []byte, v any) error {
+	if _, err := jsonpatch.Parse(data, jsonpatch.Limits{MaxDepth: maxDepth}); err != nil {
+		return bodyFault("is not valid JSON: " + err.Error())
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	var tree any
+	if err := dec.Decode(&tree); err != nil {
+		return bodyFault("is not valid JSON")
+	}
+	tree = plainIntegers(tree)
+	if to, ok := v.(*any); ok {
+		*to = tree
+		return nil
+	}
+	text, err := json.Marshal(tree)
+	if err != nil {
+		return err
+	}
+	err = json.Unmarshal(text, v)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fieldFault(wrong.Field, "must be "+kindName(wrong.Type))
+	}
+	return err
+}
+
+// plainIntegers spells every whole number the way Go reads integers: to JSON, 2000, 2000.0 and 2e3 are one number.
+// What no int64 holds becomes the nearest one that does. That is out of every range that the nouns allow, so they
+// refuse it by its name.
+func plainIntegers(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		return plainInteger(v)
+	case []any:
+		for i := range v {
+			v[i] = plainIntegers(v[i])
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = plainIntegers(v[name])
+		}
+	}
+	return v
+}
+
+func plainInteger(n json.Number) json.Number {
+	text := n.String()
+	if _, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n
+	}
+	f, _ := strconv.ParseFloat(text, 64) // out of range is ±Inf
+	mantissa, _, _ := strings.Cut(strings.ToLower(text), "e")
+	switch {
+	case f >= math.MaxInt64:
+		return json.Number(strconv.FormatInt(math.MaxInt64, 10))
+	case f <= math.MinInt64:
+		return json.Number(strconv.FormatInt(math.MinInt64, 10))
+	case f == 0 && strings.ContainsAny(mantissa, "123456789"):
+		return "0.5" // too small for a float64, but not zero: no integer
+	case f == math.Trunc(f):
+		return json.Number(strconv.FormatInt(int64(f), 10))
+	}
+	return n
+}
+
+// kindName says what a Go type is in words of JSON.
+func kindName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "a boolean"
+	case reflect.String:
+		return "a string"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return "an integer"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Slice, reflect.Array:
+		return "an array"
+	default:
+		return "of another type"
+	}
+}
