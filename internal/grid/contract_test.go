@@ -1,0 +1,308 @@
+package grid_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/grid"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const ttl = time.Hour
+
+// forEachGrid runs the contract on every engine. Memory runs in a bubble, so that its hours pass at once.
+func forEachGrid(t *testing.T, contract func(t *testing.T, g grid.Grid)) {
+	t.Run("memory", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			g := grid.NewMemory(grid.MemoryOptions{MessageTTL: ttl})
+			defer g.Close()
+			contract(t, g)
+		})
+	})
+}
+
+func put(t *testing.T, g grid.Grid, topic string, expected freshet.Position, body string) freshet.Position {
+	t.Helper()
+	pos, err := g.Put(t.Context(), topic, expected, grid.Document{Content: grid.Raw(body), At: time.Now()})
+	if err != nil {
+		t.Fatalf("Put(%s): %v", body, err)
+	}
+	return pos
+}
+
+func body(d grid.Document) string {
+	if d.Content == nil {
+		return ""
+	}
+	return string(d.Content.Bytes())
+}
+
+func document(t *testing.T, g grid.Grid, topic string) grid.Document {
+	t.Helper()
+	doc, err := g.Document(t.Context(), topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+func TestTheNewestDocumentIsWhatWasPutLast(t *testing.T) {
+	forEachGrid(t, func(t *testing.T, g grid.Grid) {
+		if d := document(t, g, "a"); !d.IsZero() {
+			t.Fatalf("a new topic has %v", d.Position)
+		}
+		first := put(t, g, "a", freshet.Position{}, "1")
+		second := put(t, g, "a", first, "2")
+		if first.Epoch == "" || second.Epoch != first.Epoch || second.Version <= first.Version {
+			t.Errorf("positions %v then %v", first, second)
+		}
+		if p, ok := freshet.ParsePosition(second.String()); !ok || p != second {
+			t.Errorf("%q does not survive its own text form", second)
+		}
+		d := document(t, g, "a")
+		if body(d) != "2" || d.Position != second {
+			t.Errorf("got %s at %v", body(d), d.Position)
+		}
+		if d := document(t, g, "b"); !d.IsZero() {
+			t.Error("another topic got it too")
+		}
+	})
+}
+
+func TestPutRefusesALostRace(t *testing.T) {
+	forEachGrid(t, func(t *testing.T, g grid.Grid) {
+		first := put(t, g, "a", freshet.Position{}, "1")
+		second := put(t, g, "a", first, "2")
+		for _, expected := range []freshet.Position{{}, first, {Epoch: "other", Version: second.Version}} {
+			if _, err := g.Put(t.Context(), "a", expected, grid.Document{Content: grid.Raw("x"), At: time.Now()}); !errors.Is(err, grid.ErrConflict) {
+				t.Errorf("expecting %v: got %v", expected, err)
+			}
+		}
+		if d := document(t, g, "a"); body(d) != "2" {
+			t.Errorf("a refused put left %s", body(d))
+		}
+	})
+}
+
+func TestConcurrentPutsAreOneOrder(t *testing.T) {
+	forEachGrid(t, func(t *testing.T, g grid.Grid) {
+		var seen []freshet.Version
+		stop, err := g.Watch(t.Context(), "a", func(d grid.Document) { seen = append(seen, d.Position.Version) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				for done := 0; done < 50; {
+					d, _ := g.Document(context.Background(), "a")
+					if _, err := g.Put(context.Background(), "a", d.Position, grid.Document{Content: grid.Raw("x"), At: time.Now()}); err == nil {
+						done++
+					}
+				}
+			})
+		}
+		wg.Wait()
+		stop()
+		for i := 1; i < len(seen); i++ {
+			if seen[i] <= seen[i-1] {
+				t.Fatalf("a watch saw %d after %d", seen[i], seen[i-1])
+			}
+		}
+		if last := document(t, g, "a").Position.Version; seen[len(seen)-1] != last {
+			t.Errorf("the watch ended at %d, the topic at %d", seen[len(seen)-1], last)
+		}
+	})
+}
+
+func TestWatchBeginsWithThePresent(t *testing.T) {
+	forEachGrid(t, func(t *testing.T, g grid.Grid) {
+		pos := put(t, g, "a", freshet.Position{}, "1")
+		var got []string
+		stop, err := g.Watch(t.Context(), "a", func(d grid.Document) { got = append(got, body(d)) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got) != 1 || got[0] != "1" {
+			t.Fatalf("before Watch returned: %q", got)
+		}
+		pos = put(t, g, "a", pos, "2")
+		stop()
+		put(t, g, "a", pos, "3")
+		if len(got) != 2 || got[1] != "2" {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+func TestExpiryAndDeletionEndTheEpoch(t *testing.T) {
+	forEachGrid(t, func(t *testing.T, g grid.Grid) {
+		var states []bool
+		stop, err := g.Watch(t.Context(), "a", func(d grid.Document) { states = append(states, !d.IsZero()) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stop()
+		first := put(t, g, "a", freshet.Position{}, "1")
+		time.Sleep(ttl - time.Second)
+		first = put(t, g, "a", first, "2")
+		time.Sleep(ttl - time.Second)
+		if d := document(t, g, "a"); d.IsZero() {
+			t.Fatal("expired before its time: the TTL counts from the last publication")
+		}
+		time.Sleep(2 * time.Second)
+		if d := document(t, g, "a"); !d.IsZero() {
+			t.Fatal("still there after its time")
+		}
+		second := put(t, g, "a", freshet.Position{}, "3")
+		if second.Epoch == first.Epoch {
+			t.Error("the epoch survived expiry")
+		}
+		if err := g.Delete(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		third := put(t, g, "a", freshet.Position{}, "4")
+		if third.Epoch == second.Epoch {
+			t.Error("the epoch survived deletion")
+		}
+		if want := []bool{false, true, true, false, true, false, true}; fmt.Sprint(states) != fmt.Sprint(want) {
+			t.Errorf("the watch saw %v, want %v", states, want)
+		}
+	})
+}
+
+func TestRenewalKeepsThePositionAndTheDocumentAlive(t *testing.T) {
+	forEachGrid(t, func(t *testing.T, g grid.Grid) {
+		first := put(t, g, "a", freshet.Position{}, "1")
+		time.Sleep(ttl - time.Second)
+		again, err := g.Put(t.Context(), "a", first, grid.Document{Content: grid.Raw("1"), At: time.Now(), Renewal: true})
+		if err != nil || again != first {
+			t.Fatalf("renewed at %v, %v; want %v", again, err, first)
+		}
+		time.Sleep(ttl - time.Second)
+		if d := document(t, g, "a"); d.Position != first {
+			t.Errorf("got %v", d.Position)
+		}
+		time.Sleep(2 * time.Second)
+		if d := document(t, g, "a"); !d.IsZero() {
+			t.Error("still there")
+		}
+	})
+}
+
+func TestPresenceIsWhetherAnybodyIsThere(t *testing.T) {
+	forEachGrid(t, func(t *testing.T, g grid.Grid) {
+		var news []string
+		stop := g.OnPresence(func(topic string, present bool) { news = append(news, fmt.Sprint(topic, present)) })
+		present := func() bool {
+			is, err := g.Present(t.Context(), "a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return is
+		}
+		if present() {
+			t.Error("somebody is there at the beginning")
+		}
+		leave1, _ := g.Join(t.Context(), "a")
+		leave2, _ := g.Join(t.Context(), "a")
+		leave1()
+		leave1()
+		if !present() {
+			t.Error("leaving twice took the other one along")
+		}
+		leave2()
+		if present() {
+			t.Error("somebody is still there")
+		}
+		stop()
+		leave3, _ := g.Join(t.Context(), "a")
+		leave3()
+		if fmt.Sprint(news) != "[atrue afalse]" {
+			t.Errorf("news %v", news)
+		}
+	})
+}
+
+func TestNoticesReachEverybody(t *testing.T) {
+	forEachGrid(t, func(t *testing.T, g grid.Grid) {
+		var one, two []grid.Notice
+		stop := g.OnNotice(func(n grid.Notice) { one = append(one, n) })
+		defer g.OnNotice(func(n grid.Notice) { two = append(two, n) })()
+		n := grid.Notice{Scope: grid.ScopeApp, ID: "x"}
+		if err := g.Notify(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+		stop()
+		g.Notify(t.Context(), n)
+		synctest.Wait()
+		if len(one) != 1 || len(two) != 2 || two[1] != n {
+			t.Errorf("got %v and %v", one, two)
+		}
+	})
+}
+
+func TestSwapAcquiresRenewsAndReleases(t *testing.T) {
+	forEachGrid(t, func(t *testing.T, g grid.Grid) {
+		swap := func(old, new, want string) {
+			t.Helper()
+			got, err := g.Swap(t.Context(), "lease", old, new, 10*time.Second)
+			if err != nil || got != want {
+				t.Errorf("Swap(%q, %q) = %q, %v; want %q", old, new, got, err, want)
+			}
+		}
+		swap("", "me", "me")
+		swap("", "you", "me")
+		time.Sleep(8 * time.Second)
+		swap("me", "me", "me")
+		time.Sleep(8 * time.Second)
+		swap("", "you", "me")
+		swap("you", "", "me")
+		time.Sleep(2 * time.Second)
+		swap("me", "me", "")
+		swap("", "you", "you")
+		swap("you", "", "")
+		swap("", "me", "me")
+	})
+}
+
+func TestCountersAddUpAndForget(t *testing.T) {
+	forEachGrid(t, func(t *testing.T, g grid.Grid) {
+		add := func(delta, want int64) {
+			t.Helper()
+			if got, err := g.Add(t.Context(), "c", delta, time.Minute); err != nil || got != want {
+				t.Errorf("Add(%d) = %d, %v; want %d", delta, got, err, want)
+			}
+		}
+		add(0, 0)
+		add(5, 5)
+		add(-2, 3)
+		time.Sleep(50 * time.Second)
+		add(0, 3)
+		time.Sleep(10 * time.Second)
+		add(0, 0)
+		add(1, 1)
+	})
+}
+
+func TestMemoryForgetsWhatExpired(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := grid.NewMemory(grid.MemoryOptions{})
+		defer g.Close()
+		for i := range 10_000 {
+			g.Swap(t.Context(), fmt.Sprint("claim", i), "", "x", time.Second)
+			time.Sleep(10 * time.Millisecond)
+		}
+		if n := grid.Values(g); n > 2048 {
+			t.Errorf("%d values are kept of which 100 are alive", n)
+		}
+	})
+}

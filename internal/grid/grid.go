@@ -1,0 +1,139 @@
+// Package grid is what the nodes of a service share while it runs: the newest document of every topic, who is
+// subscribed, notices that something changed, small named values and counters.
+//
+// It holds whole documents, never patches: a node compares what it gets with what it holds, so a lost or merged
+// message can only make one patch span more, never break a chain of them. It does not look into documents, does
+// not know who may do what, and does not survive a restart in its memory form; the epoch in every position says so.
+//
+// Every method of an engine is safe for concurrent use.
+package grid
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/freshet-io/freshet"
+)
+
+// Grid is one engine: memory within a process, or a cluster's. Errors of kind freshet.Unavailable mean that the
+// outcome is unknown and that trying again can help.
+type Grid interface {
+	Documents
+	Presence
+	Notices
+	Claims
+	Counters
+
+	// Close ends every watch and timer. No callback runs after it returned.
+	Close() error
+}
+
+// ErrConflict says that a topic's newest document is not the one that a Put expected: read again, and decide again.
+var ErrConflict = errors.New("grid: the document changed meanwhile")
+
+// Documents keeps the newest document of each topic until its TTL.
+type Documents interface {
+	// Document returns the topic's newest document. Nothing published yet, or everything expired, is the zero
+	// Document and no error.
+	Document(ctx context.Context, topic string) (Document, error)
+
+	// Put stores doc as the topic's newest if expected still is, and returns its position; otherwise it returns
+	// ErrConflict. The zero expected means "no document". The grid chooses the position; versions rise within an
+	// epoch but need not be consecutive. Once Put returned nil the document is stored and ordered.
+	Put(ctx context.Context, topic string, expected freshet.Position, doc Document) (freshet.Position, error)
+
+	// Delete drops the topic's document and its history. A document put later begins a new epoch.
+	Delete(ctx context.Context, topic string) error
+
+	// Watch calls changed with the topic's present document before it returns, and again whenever the grid learns
+	// of another one: one call at a time for a watch, never backwards within an epoch, possibly skipping versions.
+	// The zero Document says that there is none any more. changed runs inside Put; it must not block and must not
+	// call the grid. stop waits for a call in progress.
+	Watch(ctx context.Context, topic string, changed func(Document)) (stop func(), err error)
+}
+
+// Document is a topic's document as the grid carries it.
+type Document struct {
+	Position freshet.Position // chosen by the grid; Put ignores it
+	Content  Content          // opaque to the grid
+	At       time.Time        // when it was published; the TTL counts from here
+
+	// Renewal says that the document equals the one it replaces and was only published again: it keeps its position.
+	Renewal bool
+
+	// Patch leads from the document at PatchFrom to this one, or is nil if that takes the whole document. It only saves
+	// work: a node that holds another version than PatchFrom compares for itself.
+	Patch     []byte
+	PatchFrom freshet.Position
+}
+
+// Content is what a document says. It never changes. Within a process the value that was put comes out again, so that
+// nobody has to parse what he wrote himself; what came from another node is Raw.
+type Content interface {
+	// Bytes returns the form that other nodes can read.
+	Bytes() []byte
+}
+
+// Raw is content as bytes.
+type Raw []byte
+
+// Bytes implements Content.
+func (r Raw) Bytes() []byte { return r }
+
+// IsZero reports whether there is no document.
+func (d *Document) IsZero() bool { return d.Position.IsZero() }
+
+// Presence answers whether anyone is subscribed to a topic, on any node.
+type Presence interface {
+	// Join announces that this node has a subscriber of the topic, until leave is called. Calls nest.
+	Join(ctx context.Context, topic string) (leave func(), err error)
+
+	// Present reports whether any node has joined.
+	Present(ctx context.Context, topic string) (bool, error)
+
+	// OnPresence calls fn when the first node joins a topic and when the last one left. It is a hint: after a lost
+	// message only Present tells the truth. fn must not block and must not call the grid.
+	OnPresence(fn func(topic string, present bool)) (stop func())
+}
+
+// Scope is what a notice is about.
+type Scope string
+
+// The scopes of a notice.
+const (
+	ScopeUser  Scope = "user"
+	ScopeApp   Scope = "app"
+	ScopeTopic Scope = "topic"
+)
+
+// Notice says "look again at this": what the catalog says about it may have changed. It carries no news itself, so
+// a repeated or late one does no harm, and a lost one is made good by the next look.
+type Notice struct {
+	Scope Scope
+	ID    string
+}
+
+// Notices reach every node, the sender's own included.
+type Notices interface {
+	Notify(ctx context.Context, n Notice) error
+
+	// OnNotice calls fn for each notice. fn must not block and must not call back into whoever sends notices.
+	OnNotice(fn func(Notice)) (stop func())
+}
+
+// Claims are small named values that disappear by themselves. Leases are claims whose value is the holder; a
+// publisher's idempotency keys are claims whose value is the outcome.
+type Claims interface {
+	// Swap sets name to new for ttl if its value is old, and returns the value it has afterwards. The empty value
+	// means "not set", so Swap(name, "", me, ttl) acquires, Swap(name, me, me, ttl) renews and
+	// Swap(name, me, "", 0) releases.
+	Swap(ctx context.Context, name, old, new string, ttl time.Duration) (now string, err error)
+}
+
+// Counters are sums over all nodes.
+type Counters interface {
+	// Add adds delta, which may be 0 or negative, and returns the sum. A counter that nobody added to for ttl is 0
+	// again.
+	Add(ctx context.Context, counter string, delta int64, ttl time.Duration) (sum int64, err error)
+}
