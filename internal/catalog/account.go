@@ -1,0 +1,187 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+
+	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/store"
+)
+
+// SignUp makes an account. Anybody may, unless the server is set to let only admins; actor is nil for a stranger.
+func (c *Catalog) SignUp(ctx context.Context, actor *Actor, user freshet.User, password string) (*freshet.User, error) {
+	if !c.opts.OpenSignUp && (actor == nil || !actor.Admin()) {
+		return nil, freshet.Errorf(freshet.Unauthenticated, "Sign-up is closed on this server; ask its admin for an account")
+	}
+	user.ID = freshet.NewID()
+	user.Role = freshet.RoleUser
+	user.Status = freshet.StatusActive
+	user.Quotas = freshet.DefaultQuotas
+	created, err := c.createUser(ctx, actor, user, password)
+	if err != nil {
+		return nil, err
+	}
+	return c.withQuotas(created), nil
+}
+
+// createUser stores an account. A nil actor is a stranger, or the program itself.
+func (c *Catalog) createUser(ctx context.Context, actor *Actor, user freshet.User, password string) (*freshet.User, error) {
+	if err := freshet.Together(user.Validate(), freshet.ValidatePassword(password)); err != nil {
+		return nil, err
+	}
+	hash, err := c.passwords.hash(ctx, password)
+	if err != nil {
+		return nil, err
+	}
+	user.CreatedAt = c.now()
+	user.UpdatedAt = user.CreatedAt
+	err = c.store.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.CreateUser(&store.Account{User: user, PasswordHash: hash}); err != nil {
+			return err
+		}
+		if actor == nil {
+			return nil
+		}
+		return c.audit(tx, actor, "user.create", user.ID, user.ID)
+	})
+	if err != nil {
+		return nil, emailTaken(err)
+	}
+	return &user, nil
+}
+
+func emailTaken(err error) error {
+	if errors.Is(err, store.ErrEmailTaken) {
+		return taken(err, "email", "There is an account with this e-mail already")
+	}
+	return err
+}
+
+// withQuotas fills the quotas an account has none of its own for: what is shown is what applies.
+func (c *Catalog) withQuotas(u *freshet.User) *freshet.User {
+	u.Quotas = u.Quotas.Or(c.opts.Quotas)
+	return u
+}
+
+// User returns an account: the actor's own, or any for an admin.
+func (c *Catalog) User(ctx context.Context, actor *Actor, id string) (*freshet.User, error) {
+	if err := c.checkUser(actor, id); err != nil {
+		return nil, err
+	}
+	u, err := c.store.User(ctx, id)
+	if err != nil {
+		return nil, rename(err, "user")
+	}
+	return c.withQuotas(u), nil
+}
+
+func (c *Catalog) checkUser(actor *Actor, id string) error {
+	if !freshet.IsID(id) || !actor.sees(id) {
+		return notFound("user")
+	}
+	return nil
+}
+
+// UserChange is what the owner of an account, or an admin, wants to be different. Nil leaves a value alone.
+type UserChange struct {
+	Email, FirstName, LastName, Language, Password *string
+}
+
+// UpdateUser changes an account. A new password ends every session of it, the actor's own included.
+func (c *Catalog) UpdateUser(ctx context.Context, actor *Actor, id string, change UserChange) (*freshet.User, error) {
+	if err := c.checkUser(actor, id); err != nil {
+		return nil, err
+	}
+	hash, badPassword, err := c.newHash(ctx, change.Password)
+	if err != nil {
+		return nil, err
+	}
+	return c.changeUser(ctx, actor, id, "user.update", func(tx *store.Tx, a *store.Account) error {
+		set(&a.Email, change.Email)
+		set(&a.FirstName, change.FirstName)
+		set(&a.LastName, change.LastName)
+		set(&a.Language, change.Language)
+		switch {
+		case badPassword != nil:
+			return freshet.Together(a.Validate(), badPassword) // one answer names everything
+		case hash == "":
+			return nil
+		}
+		a.PasswordHash = hash
+		return tx.EndSessions(id, "")
+	})
+}
+
+// newHash hashes outside any transaction: it takes tens of milliseconds, and writers wait in line. A password that
+// is against the rules is not hashed; bad says why.
+func (c *Catalog) newHash(ctx context.Context, password *string) (hash string, bad, err error) {
+	if password == nil {
+		return "", nil, nil
+	}
+	if bad := freshet.ValidatePassword(*password); bad != nil {
+		return "", bad, nil
+	}
+	hash, err = c.passwords.hash(ctx, *password)
+	return hash, nil, err
+}
+
+func set[T any](field *T, value *T) {
+	if value != nil {
+		*field = *value
+	}
+}
+
+// changeUser is the one way an existing account changes: locked, changed, checked, saved, recorded, made known.
+func (c *Catalog) changeUser(ctx context.Context, actor *Actor, id, action string, change func(*store.Tx, *store.Account) error) (*freshet.User, error) {
+	var changed freshet.User
+	err := c.store.Update(ctx, func(tx *store.Tx) error {
+		account, err := tx.LockUser(id)
+		if err != nil {
+			return rename(err, "user")
+		}
+		if err := change(tx, account); err != nil {
+			return err
+		}
+		if err := account.Validate(); err != nil {
+			return err
+		}
+		account.UpdatedAt = c.now()
+		if err := tx.SaveUser(account); err != nil {
+			return emailTaken(err)
+		}
+		changed = account.User
+		return c.audit(tx, actor, action, account.ID, id)
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.notify(ctx, grid.ScopeUser, id)
+	return c.withQuotas(&changed), nil
+}
+
+// DeleteUser removes an account and everything below it. Admins cannot remove themselves, so one always remains.
+func (c *Catalog) DeleteUser(ctx context.Context, actor *Actor, id string) error {
+	if err := c.checkUser(actor, id); err != nil {
+		return err
+	}
+	if actor.Admin() && actor.User.ID == id {
+		return freshet.Errorf(freshet.Conflict, "An admin cannot delete its own account; ask another admin")
+	}
+	var topics []string
+	err := c.store.Update(ctx, func(tx *store.Tx) (err error) {
+		if topics, err = tx.TopicsOfUser(id); err != nil {
+			return err
+		}
+		if err := tx.DeleteUser(id); err != nil {
+			return rename(err, "user")
+		}
+		return c.audit(tx, actor, "user.delete", id, id)
+	})
+	if err != nil {
+		return err
+	}
+	c.notify(ctx, grid.ScopeUser, id)
+	c.forgetDocuments(ctx, topics)
+	return nil
+}

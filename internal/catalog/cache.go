@@ -1,0 +1,132 @@
+package catalog
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/freshet-io/freshet"
+)
+
+// The hot questions, whose key is this and what topic is that, are answered from memory. An entry is fresh until
+// a notice drops it or freshFor passes, whichever comes first: notices can get lost, so nothing is believed for
+// long. While the store is away, what was known goes on being true for staleFor: streams and publishing outlive
+// a restart of the database.
+const (
+	freshFor    = 5 * time.Second
+	staleFor    = 5 * time.Minute
+	loadTimeout = 10 * time.Second // a store that takes longer is away
+	maxEntries  = 200_000
+)
+
+type cache[K comparable, V any] struct {
+	now func() time.Time
+
+	mu      sync.Mutex
+	entries map[K]entry[V]    // Guarded by mu.
+	loading map[K]*loading[V] // Guarded by mu. One load at a time for each key; the others wait for it.
+}
+
+type entry[V any] struct {
+	value  V
+	loaded time.Time
+}
+
+// loading is a load under way. The rest is written before done is closed.
+type loading[V any] struct {
+	done  chan struct{}
+	value V
+	err   error
+}
+
+func newCache[K comparable, V any](now func() time.Time) *cache[K, V] {
+	return &cache[K, V]{now: now, entries: map[K]entry[V]{}, loading: map[K]*loading[V]{}}
+}
+
+// get returns what is known about key, loading it if need be. Only what exists is remembered. The context given to
+// load is not the caller's: a client that hangs up must not fail the others who wait for the same answer.
+func (c *cache[K, V]) get(ctx context.Context, key K, load func(context.Context) (V, error)) (V, error) {
+	c.mu.Lock()
+	if e, ok := c.entries[key]; ok && c.now().Sub(e.loaded) < freshFor {
+		c.mu.Unlock()
+		return e.value, nil
+	}
+	if l := c.loading[key]; l != nil {
+		c.mu.Unlock()
+		return l.wait(ctx)
+	}
+	l := &loading[V]{done: make(chan struct{})}
+	c.loading[key] = l
+	c.mu.Unlock()
+
+	defer close(l.done)
+	defer c.finish(key, l)
+	l.err = freshet.Errorf(freshet.Internal, "load did not return") // stays if load panics
+	loadCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTimeout)
+	defer cancel()
+	l.value, l.err = load(loadCtx)
+	if l.err != nil && loadCtx.Err() != nil {
+		l.err = freshet.Wrap(freshet.Unavailable, l.err, "The database does not answer, please try again")
+	}
+	c.finish(key, l)
+	return l.value, l.err
+}
+
+func (l *loading[V]) wait(ctx context.Context) (V, error) {
+	select {
+	case <-l.done:
+		return l.value, l.err
+	case <-ctx.Done():
+		var none V
+		return none, ctx.Err()
+	}
+}
+
+// finish ends a load: what it found is kept, and where the store is away what was known before takes its place.
+// After a drop, which takes the load out of the map, neither happens: both may be from before the change that a
+// notice told of. It does nothing the second time.
+func (c *cache[K, V]) finish(key K, l *loading[V]) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.loading[key] != l {
+		return
+	}
+	delete(c.loading, key)
+	before, known := c.entries[key]
+	switch {
+	case l.err == nil:
+		if len(c.entries) >= maxEntries {
+			c.shrink()
+		}
+		c.entries[key] = entry[V]{value: l.value, loaded: c.now()}
+	case known && freshet.KindOf(l.err) == freshet.Unavailable && c.now().Sub(before.loaded) < staleFor:
+		l.value, l.err = before.value, nil
+	default:
+		delete(c.entries, key)
+	}
+}
+
+// shrink drops what is no longer fresh, and everything if that is not enough.
+func (c *cache[K, V]) shrink() {
+	for k, e := range c.entries {
+		if c.now().Sub(e.loaded) >= freshFor {
+			delete(c.entries, k)
+		}
+	}
+	if len(c.entries) >= maxEntries {
+		clear(c.entries)
+	}
+}
+
+// drop forgets every entry that matches. Loads under way may have read before the change: whoever asks from now on
+// does not wait for them.
+func (c *cache[K, V]) drop(match func(V) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.loading)
+	for k, e := range c.entries {
+		if match(e.value) {
+			delete(c.entries, k)
+		}
+	}
+}

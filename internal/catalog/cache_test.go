@@ -1,0 +1,200 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/freshet-io/freshet"
+)
+
+// pass lets time go by. In a bubble of synctest that takes none.
+func pass(d time.Duration) { <-time.After(d) }
+
+func always(value string) func(context.Context) (string, error) {
+	return func(context.Context) (string, error) { return value, nil }
+}
+
+func failing(kind freshet.Kind) func(context.Context) (string, error) {
+	return func(context.Context) (string, error) { return "", freshet.Errorf(kind, "no") }
+}
+
+func wantValue(t *testing.T, c *cache[string, string], load func(context.Context) (string, error), want string) {
+	t.Helper()
+	if got, err := c.get(t.Context(), "k", load); err != nil || got != want {
+		t.Errorf("got %q, %v; want %q", got, err, want)
+	}
+}
+
+func TestAnEntryIsBelievedForAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCache[string, string](time.Now)
+		wantValue(t, c, always("a"), "a")
+		pass(freshFor - 1)
+		wantValue(t, c, always("b"), "a")
+		pass(1)
+		wantValue(t, c, always("b"), "b")
+	})
+}
+
+func TestADropMakesTheNextOneLook(t *testing.T) {
+	c := newCache[string, string](time.Now)
+	wantValue(t, c, always("a"), "a")
+	c.drop(func(v string) bool { return v == "other" })
+	wantValue(t, c, always("b"), "a")
+	c.drop(func(v string) bool { return v == "a" })
+	wantValue(t, c, always("b"), "b")
+}
+
+func TestOnlyWhatExistsIsRemembered(t *testing.T) {
+	c := newCache[string, string](time.Now)
+	for range 2 {
+		if _, err := c.get(t.Context(), "k", failing(freshet.NotFound)); freshet.KindOf(err) != freshet.NotFound {
+			t.Error(err)
+		}
+	}
+	wantValue(t, c, always("a"), "a")
+}
+
+func TestOneLoadServesAllWhoWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCache[string, string](time.Now)
+		var loads atomic.Int64
+		var wg sync.WaitGroup
+		for range 100 {
+			wg.Go(func() {
+				wantValue(t, c, func(context.Context) (string, error) {
+					loads.Add(1)
+					pass(time.Second)
+					return "a", nil
+				}, "a")
+			})
+		}
+		wg.Wait()
+		if n := loads.Load(); n != 1 {
+			t.Errorf("%d loads", n)
+		}
+	})
+}
+
+func TestALoadThatBeganBeforeADropIsNotKeptAndNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCache[string, string](time.Now)
+		go wantValue(t, c, func(context.Context) (string, error) {
+			pass(time.Second)
+			return "before", nil
+		}, "before")
+		synctest.Wait()
+		c.drop(func(string) bool { return false }) // the entry is not there yet; the load is under way
+		wantValue(t, c, always("after"), "after")
+		pass(2 * time.Second) // the old load comes back
+		wantValue(t, c, always("unused"), "after")
+	})
+}
+
+func TestWhileTheStoreIsAwayWhatWasKnownGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCache[string, string](time.Now)
+		wantValue(t, c, always("a"), "a")
+		pass(staleFor - 1)
+		wantValue(t, c, failing(freshet.Unavailable), "a")
+		pass(1)
+		if _, err := c.get(t.Context(), "k", failing(freshet.Unavailable)); freshet.KindOf(err) != freshet.Unavailable {
+			t.Errorf("for ever: %v", err)
+		}
+		if _, err := c.get(t.Context(), "new", failing(freshet.Unavailable)); freshet.KindOf(err) != freshet.Unavailable {
+			t.Errorf("what was never known: %v", err)
+		}
+	})
+}
+
+func TestWhatANoticeDroppedIsNotUsedWhileTheStoreIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCache[string, string](time.Now)
+		wantValue(t, c, always("a"), "a")
+		pass(freshFor)
+		go func() {
+			_, err := c.get(t.Context(), "k", func(context.Context) (string, error) {
+				pass(time.Second)
+				return "", freshet.Errorf(freshet.Unavailable, "away")
+			})
+			if freshet.KindOf(err) != freshet.Unavailable {
+				t.Errorf("a load during the drop: %v", err)
+			}
+		}()
+		synctest.Wait()
+		c.drop(func(string) bool { return true })
+		if _, err := c.get(t.Context(), "k", failing(freshet.Unavailable)); freshet.KindOf(err) != freshet.Unavailable {
+			t.Errorf("after the drop: %v", err)
+		}
+		pass(2 * time.Second)
+	})
+}
+
+func TestAStoreThatHangsIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCache[string, string](time.Now)
+		hanging := func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		}
+		if _, err := c.get(t.Context(), "k", hanging); freshet.KindOf(err) != freshet.Unavailable {
+			t.Errorf("%v", err)
+		}
+		wantValue(t, c, always("a"), "a")
+		pass(freshFor)
+		wantValue(t, c, hanging, "a")
+	})
+}
+
+func TestAClientThatHangsUpFailsNobodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCache[string, string](time.Now)
+		slow := func(ctx context.Context) (string, error) {
+			pass(time.Second)
+			return "a", ctx.Err()
+		}
+		first, hangUp := context.WithCancel(t.Context())
+		go func() { _, _ = c.get(first, "k", slow) }()
+		synctest.Wait()
+		impatient, leave := context.WithCancel(t.Context())
+		go func() {
+			if _, err := c.get(impatient, "k", slow); !errors.Is(err, context.Canceled) {
+				t.Errorf("the impatient one: %v", err)
+			}
+		}()
+		synctest.Wait()
+		hangUp()
+		leave()
+		wantValue(t, c, always("other"), "a")
+	})
+}
+
+func TestALoadThatPanicsLeavesNobodyWaiting(t *testing.T) {
+	c := newCache[string, string](time.Now)
+	func() {
+		defer func() { _ = recover() }()
+		_, _ = c.get(t.Context(), "k", func(context.Context) (string, error) { panic("x") })
+	}()
+	wantValue(t, c, always("a"), "a")
+}
+
+func TestTheCacheIsBounded(t *testing.T) {
+	now := time.Now()
+	for name, test := range map[string]struct {
+		loaded time.Time
+		most   int
+	}{"old entries go": {now.Add(-freshFor), 1}, "or all": {now, 1}} {
+		c := newCache[int, int](func() time.Time { return now })
+		for i := range maxEntries {
+			c.entries[i] = entry[int]{value: i, loaded: test.loaded}
+		}
+		if _, err := c.get(t.Context(), -1, func(context.Context) (int, error) { return 0, nil }); err != nil || len(c.entries) > test.most {
+			t.Errorf("%s: %d entries, %v", name, len(c.entries), err)
+		}
+	}
+}

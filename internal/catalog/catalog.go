@@ -1,0 +1,183 @@
+// Package catalog knows what exists and who may: accounts, sessions, apps, topics, keys. Every rule about them
+// stands here, once, above the store that keeps them and below the surfaces that ask.
+//
+// It does not speak HTTP or SQL, and it does not touch documents. A Catalog is safe for concurrent use.
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/store"
+)
+
+// Notifier tells every node that something changed and must be looked at again. The grid is one.
+type Notifier interface {
+	Notify(ctx context.Context, n grid.Notice) error
+	OnNotice(func(grid.Notice)) (stop func())
+}
+
+// Documents lets go of what was published to topics that no longer exist. The router is one.
+type Documents interface {
+	Forget(ctx context.Context, topicID string) error
+}
+
+// Options are the settings that rules depend on.
+type Options struct {
+	Production    bool
+	OpenSignUp    bool
+	TokenLifetime time.Duration
+	TokenSecret   []byte // overrides the one in the store when not empty
+	AdminEmail    string
+	AdminPassword freshet.Secret
+	Quotas        freshet.Quotas // what accounts get that have none of their own
+	SignatureAge  time.Duration  // how old a client's signature may be; 0 = 24 h
+	Documents     Documents      // nil if there are none to forget
+	Hashing       Hashing        // the cost of a password; zero = the recommended one
+	Now           func() time.Time
+	Log           *slog.Logger
+}
+
+// Catalog answers questions about what exists, and changes it.
+type Catalog struct {
+	// Static after New.
+	store    *store.Store
+	notifier Notifier
+	opts     Options
+	now      func() time.Time
+	log      *slog.Logger
+	secret   []byte // signs tokens
+	stop     func() // ends the subscription to notices
+
+	overlaps  overlaps
+	passwords passwords
+	attempts  *attempts
+	keys      *cache[keyRef, *store.KeyOwner]
+	topics    *cache[string, *store.TopicAccess]
+}
+
+// New makes a catalog over an open store and prepares what the first start must create: the token secret and the
+// admin. It refuses a production server whose admin still has the fixed password.
+func New(ctx context.Context, s *store.Store, notifier Notifier, opts Options) (*Catalog, error) {
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.SignatureAge <= 0 {
+		opts.SignatureAge = defaultSignatureAge
+	}
+	c := &Catalog{
+		store:     s,
+		notifier:  notifier,
+		opts:      opts,
+		now:       func() time.Time { return opts.Now().Truncate(time.Millisecond) }, // what the store keeps
+		log:       opts.Log,
+		passwords: newPasswords(opts.Hashing),
+		attempts:  newAttempts(),
+		keys:      newCache[keyRef, *store.KeyOwner](opts.Now),
+		topics:    newCache[string, *store.TopicAccess](opts.Now),
+	}
+	if err := c.loadSecret(ctx); err != nil {
+		return nil, err
+	}
+	if err := c.ensureAdmin(ctx); err != nil {
+		return nil, err
+	}
+	c.stop = notifier.OnNotice(c.forget)
+	return c, nil
+}
+
+// Close ends the catalog's interest in notices. The store stays open: whoever opened it closes it.
+func (c *Catalog) Close() {
+	c.stop()
+	c.overlaps.close()
+}
+
+// forgetDocuments drops the documents of deleted topics. What cannot be dropped now disappears by its TTL.
+func (c *Catalog) forgetDocuments(ctx context.Context, topicIDs []string) {
+	if c.opts.Documents == nil {
+		return
+	}
+	for _, id := range topicIDs {
+		if err := c.opts.Documents.Forget(context.WithoutCancel(ctx), id); err != nil {
+			c.log.Warn("documents of deleted topics stay until they expire", "first", id, "err", err)
+			return
+		}
+	}
+}
+
+// notify tells all nodes, this one included, to look again. A notice that cannot be sent delays the others until
+// their next periodic look; the write itself is done and stays done.
+func (c *Catalog) notify(ctx context.Context, scope grid.Scope, id string) {
+	n := grid.Notice{Scope: scope, ID: id}
+	c.forget(n)
+	if err := c.notifier.Notify(context.WithoutCancel(ctx), n); err != nil {
+		c.log.Warn("notice not sent", "scope", string(scope), "id", id, "err", err)
+	}
+}
+
+// forget drops what the caches know about the subject of a notice.
+func (c *Catalog) forget(n grid.Notice) {
+	c.keys.drop(func(o *store.KeyOwner) bool {
+		return (n.Scope == grid.ScopeApp && o.App.ID == n.ID) || (n.Scope == grid.ScopeUser && o.App.UserID == n.ID)
+	})
+	c.topics.drop(func(t *store.TopicAccess) bool {
+		switch n.Scope {
+		case grid.ScopeTopic:
+			return t.Topic.ID == n.ID
+		case grid.ScopeApp:
+			return t.App.ID == n.ID
+		default:
+			return t.App.UserID == n.ID
+		}
+	})
+}
+
+// Page is a part of a listing: how many to pass over, and how many to give.
+type Page = store.Page
+
+// Listing is one page of things and how many there are in all.
+type Listing[T any] = store.Listing[T]
+
+func notFound(noun string) error {
+	return freshet.Errorf(freshet.NotFound, "There is no such %s", noun)
+}
+
+// checkID answers for identifiers that cannot exist, before anybody asks the store.
+func checkID(noun, id string) error {
+	if !freshet.IsID(id) {
+		return notFound(noun)
+	}
+	return nil
+}
+
+// rename gives the store's bare "not found" the name of what was looked for, and leaves other errors alone.
+func rename(err error, noun string) error {
+	if freshet.KindOf(err) == freshet.NotFound {
+		return notFound(noun)
+	}
+	return err
+}
+
+// taken names the field whose value somebody else has.
+func taken(cause error, field, msg string) error {
+	return &freshet.Error{Kind: freshet.Conflict, Msg: msg, Fields: []freshet.FieldError{{Field: field, Message: "is taken"}}, Err: cause}
+}
+
+func (c *Catalog) loadSecret(ctx context.Context) error {
+	if len(c.opts.TokenSecret) > 0 {
+		c.secret = c.opts.TokenSecret
+		return nil
+	}
+	err := c.store.Update(ctx, func(tx *store.Tx) (err error) {
+		c.secret, err = tx.Secret("token", newTokenSecret)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("token secret: %w", err)
+	}
+	return nil
+}

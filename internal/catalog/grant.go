@@ -1,0 +1,134 @@
+package catalog
+
+import (
+	"context"
+	"net/url"
+
+	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/store"
+)
+
+// Grant is the answer to "may the bearer of this key do this with this topic": the topic, and on whose account.
+// It is a snapshot; after a notice about the topic, its app or its user the question must be asked again.
+type Grant struct {
+	Topic  freshet.Topic // its Publisher has every open setting filled in
+	AppID  string
+	UserID string
+}
+
+// SubscribeAsk is a request to follow a topic, as far as the catalog is concerned.
+type SubscribeAsk struct {
+	TopicID string
+	Key     string     // as sent; empty when the client sent none
+	Signed  *Signature // nil when the client did not sign
+}
+
+// keyRef is what the cache of keys goes by.
+type keyRef struct {
+	kind freshet.KeyKind
+	key  freshet.Key
+}
+
+// MayPublish answers whether the bearer of a publisher key may publish to a topic.
+func (c *Catalog) MayPublish(ctx context.Context, topicID, key string) (*Grant, error) {
+	if key == "" {
+		return nil, freshet.Errorf(freshet.Unauthenticated, "The header X-Sd-Publisher-Key is missing")
+	}
+	owner, err := c.keyOwner(ctx, freshet.PublisherKey, key)
+	if err != nil {
+		return nil, err
+	}
+	topic, err := c.knownTopic(ctx, topicID)
+	if err != nil {
+		return nil, err
+	}
+	return grant(topic, owner)
+}
+
+// MaySubscribe answers whether a client may follow a topic. A key is required in production only, but one that
+// is sent is checked all the same.
+func (c *Catalog) MaySubscribe(ctx context.Context, ask SubscribeAsk) (*Grant, error) {
+	if ask.Key == "" && c.opts.Production {
+		return nil, freshet.Errorf(freshet.Unauthenticated, "A subscriber key is required: send X-Sd-Subscriber-Key")
+	}
+	var owner *store.KeyOwner
+	if ask.Key != "" {
+		var err error
+		if owner, err = c.keyOwner(ctx, freshet.SubscriberKey, ask.Key); err != nil {
+			return nil, err
+		}
+	}
+	topic, err := c.knownTopic(ctx, ask.TopicID)
+	if err != nil {
+		return nil, err
+	}
+	g, err := grant(topic, owner)
+	if err != nil {
+		return nil, err
+	}
+	return g, c.checkSignature(topic, ask.Signed)
+}
+
+func (c *Catalog) checkSignature(topic *store.TopicAccess, signed *Signature) error {
+	if !topic.App.SignatureRequired {
+		return nil
+	}
+	if signed == nil {
+		return freshet.Errorf(freshet.Unauthenticated, "This app requires signed requests: send X-Auth-Sd-Ts and X-Auth-Sd-S")
+	}
+	return signed.verify(topic.App.SignatureKey, c.now(), c.opts.SignatureAge)
+}
+
+// grant joins a topic and the bearer of a key, if they belong together. A nil owner is a client without a key.
+func grant(topic *store.TopicAccess, owner *store.KeyOwner) (*Grant, error) {
+	if owner != nil && owner.App.ID != topic.App.ID {
+		return nil, freshet.Errorf(freshet.Unauthenticated, "The key belongs to another app than the topic")
+	}
+	if topic.UserStatus != freshet.StatusActive {
+		return nil, freshet.Errorf(freshet.AccountDisabled, "The account is disabled")
+	}
+	return &Grant{Topic: *effective(&topic.TopicInApp), AppID: topic.App.ID, UserID: topic.App.UserID}, nil
+}
+
+// maxDecodings is how often real clients percent-encode a key. Keys have no percent sign, so decoding changes no
+// key that came as it is.
+const maxDecodings = 2
+
+// keyOwner finds the app of a key.
+func (c *Catalog) keyOwner(ctx context.Context, kind freshet.KeyKind, text string) (*store.KeyOwner, error) {
+	for range maxDecodings {
+		if decoded, err := url.PathUnescape(text); err == nil {
+			text = decoded
+		}
+	}
+	if !freshet.CanBeKey(text) {
+		return nil, freshet.Errorf(freshet.MalformedCredential, "This cannot be a %s key", kind)
+	}
+	ref := keyRef{kind: kind, key: freshet.Key(text)}
+	owner, err := c.keys.get(ctx, ref, func(ctx context.Context) (*store.KeyOwner, error) {
+		return c.store.Key(ctx, ref.kind, ref.key)
+	})
+	switch {
+	case freshet.KindOf(err) == freshet.NotFound:
+		return nil, freshet.Errorf(freshet.UnknownCredential, "There is no such %s key", kind)
+	case err != nil:
+		return nil, err
+	case owner.Record.Revoked(c.now()):
+		return nil, freshet.Errorf(freshet.RevokedCredential, "This %s key was renewed; use its successor", kind)
+	}
+	return owner, nil
+}
+
+func (c *Catalog) knownTopic(ctx context.Context, id string) (*store.TopicAccess, error) {
+	notFound := freshet.Errorf(freshet.TopicNotFound, "There is no such topic")
+	if !freshet.IsID(id) {
+		return nil, notFound
+	}
+	topic, err := c.topics.get(ctx, id, func(ctx context.Context) (*store.TopicAccess, error) {
+		return c.store.TopicAccess(ctx, id)
+	})
+	if freshet.KindOf(err) == freshet.NotFound {
+		return nil, notFound
+	}
+	return topic, err
+}

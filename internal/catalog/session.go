@@ -1,0 +1,169 @@
+package catalog
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/store"
+)
+
+// Actor is somebody who proved who they are.
+type Actor struct {
+	User    freshet.User
+	session string
+}
+
+// Admin reports whether the actor may use the admin API and see other people's things.
+func (a *Actor) Admin() bool { return a.User.Role == freshet.RoleAdmin }
+
+// sees reports whether things of the user are the actor's to see. To everybody else they do not exist.
+func (a *Actor) sees(userID string) bool { return a.User.ID == userID || a.Admin() }
+
+// Token is what a sign-in gives.
+type Token struct {
+	Text      freshet.Secret
+	UserID    string
+	ExpiresAt time.Time
+}
+
+// Tokens name us as both maker and reader, so that a token of another system with the same secret is refused.
+const (
+	tokenIssuer   = "freshet"
+	tokenAudience = "freshet-management"
+	maxToken      = 4 << 10 // bytes; ours have a few hundred
+)
+
+// errSignIn and errToken never say which part was wrong: that would help guessing.
+var (
+	errSignIn = freshet.Errorf(freshet.Unauthenticated, "E-mail or password is wrong")
+	errToken  = freshet.Errorf(freshet.Unauthenticated, "The token is missing, wrong or expired; get a new one with PUT /session")
+)
+
+// SignIn checks a password and opens a session. Unknown accounts take as long to refuse as known ones.
+func (c *Catalog) SignIn(ctx context.Context, email, password, address string) (*Token, error) {
+	account, from := theAccount(freshet.EmailKey(email)), theAddress(address)
+	if err := c.attempts.begin(c.now(), account, from); err != nil {
+		return nil, err
+	}
+	userID, err := c.checkPassword(ctx, email, password)
+	switch {
+	case errors.Is(err, errSignIn):
+		return nil, err
+	case err != nil:
+		c.attempts.abandoned(account, from)
+		return nil, err
+	}
+	c.attempts.succeeded(account, from)
+	return c.openSession(ctx, userID)
+}
+
+// checkPassword returns whose account it is, or errSignIn.
+func (c *Catalog) checkPassword(ctx context.Context, email, password string) (userID string, err error) {
+	if len(password) > freshet.MaxPassword {
+		return "", errSignIn // nobody has it, so it is not worth hashing
+	}
+	found, err := c.store.AccountByEmail(ctx, freshet.EmailKey(email))
+	switch {
+	case freshet.KindOf(err) == freshet.NotFound:
+		found = &store.Account{}
+	case err != nil:
+		return "", err
+	}
+	match, err := c.passwords.matches(ctx, password, found.PasswordHash)
+	if err != nil {
+		return "", err
+	}
+	if !match || found.Status != freshet.StatusActive {
+		return "", errSignIn
+	}
+	return found.ID, nil
+}
+
+func (c *Catalog) openSession(ctx context.Context, userID string) (*Token, error) {
+	now := c.now()
+	session := store.Session{ID: freshet.NewID(), UserID: userID, CreatedAt: now, ExpiresAt: now.Add(c.opts.TokenLifetime)}
+	claims := jwt.RegisteredClaims{
+		Issuer:    tokenIssuer,
+		Audience:  jwt.ClaimStrings{tokenAudience},
+		Subject:   userID,
+		ID:        session.ID,
+		IssuedAt:  jwt.NewNumericDate(now),
+		ExpiresAt: jwt.NewNumericDate(session.ExpiresAt),
+	}
+	text, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(c.secret)
+	if err != nil {
+		return nil, err
+	}
+	err = c.store.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.DropExpiredSessions(userID, now); err != nil {
+			return err
+		}
+		return tx.CreateSession(session)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Token{Text: freshet.Secret(text), UserID: userID, ExpiresAt: session.ExpiresAt}, nil
+}
+
+// Authenticate answers whose token this is. The signature alone is not enough: the session behind it must still
+// be open, so that signing out, a new password and a disabled account end it at once.
+func (c *Catalog) Authenticate(ctx context.Context, token string) (*Actor, error) {
+	sessionID, userID, err := c.parseToken(token)
+	if err != nil {
+		return nil, err
+	}
+	user, err := c.store.SessionUser(ctx, sessionID, c.now())
+	if freshet.KindOf(err) == freshet.NotFound {
+		return nil, errToken
+	}
+	if err != nil {
+		return nil, err
+	}
+	if user.ID != userID || user.Status != freshet.StatusActive {
+		return nil, errToken
+	}
+	return &Actor{User: *c.withQuotas(user), session: sessionID}, nil
+}
+
+// parseToken checks everything about a token that can be checked without the store.
+func (c *Catalog) parseToken(token string) (sessionID, userID string, err error) {
+	if token == "" || len(token) > maxToken {
+		return "", "", errToken
+	}
+	claims := jwt.MapClaims{} // stricter than the library's struct, which takes times in quotes
+	_, err = jwt.ParseWithClaims(token, claims, func(*jwt.Token) (any, error) { return c.secret, nil },
+		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
+		jwt.WithIssuer(tokenIssuer),
+		jwt.WithAudience(tokenAudience),
+		jwt.WithExpirationRequired(),
+		jwt.WithIssuedAt(),
+		jwt.WithStrictDecoding(),
+		jwt.WithTimeFunc(c.now),
+	)
+	sessionID, _ = claims["jti"].(string)
+	userID, _ = claims["sub"].(string)
+	if err != nil || !freshet.IsID(sessionID) {
+		return "", "", errToken
+	}
+	return sessionID, userID, nil
+}
+
+// SignOut ends the session the actor came with.
+func (c *Catalog) SignOut(ctx context.Context, actor *Actor) error {
+	return c.store.Update(ctx, func(tx *store.Tx) error { return tx.EndSession(actor.session) })
+}
+
+func newTokenSecret() []byte {
+	secret := make([]byte, 32)
+	rand.Read(secret)
+	return secret
+}
+
+func rawBase64(b []byte) string { return base64.RawStdEncoding.EncodeToString(b) }

@@ -1,0 +1,188 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/freshet-io/freshet"
+)
+
+func TestAPasswordCostsWhatIsRecommended(t *testing.T) {
+	p := newPasswords(Hashing{})
+	hash, err := p.hash(t.Context(), "correct horse")
+	if err != nil || !strings.HasPrefix(hash, "$argon2id$v=19$m=19456,t=2,p=1$") {
+		t.Errorf("%s, %v", hash, err)
+	}
+	if !strings.HasPrefix(p.decoy, "$argon2id$v=19$m=19456,t=2,p=1$") || len(p.decoy) != len(hash) {
+		t.Errorf("the decoy %s is unlike %s", p.decoy, hash)
+	}
+	for password, want := range map[string]bool{"correct horse": true, "correct horsf": false, "": false} {
+		if got, err := p.matches(t.Context(), password, hash); err != nil || got != want {
+			t.Errorf("%q matches: %v, %v", password, got, err)
+		}
+	}
+	if got, err := p.matches(t.Context(), "anything", ""); err != nil || got {
+		t.Errorf("nobody's password matches: %v, %v", got, err)
+	}
+}
+
+func TestHashesQueueAndAClientMayLeaveTheQueue(t *testing.T) {
+	p := newPasswords(cheap)
+	for range cap(p.slots) {
+		p.slots <- struct{}{} // everybody is busy
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := p.hash(ctx, "x"); freshet.KindOf(err) != freshet.Unavailable {
+		t.Errorf("hash: %v", err)
+	}
+	if _, err := p.matches(ctx, "x", ""); freshet.KindOf(err) != freshet.Unavailable {
+		t.Errorf("matches: %v", err)
+	}
+	done := make(chan error)
+	go func() {
+		_, err := p.hash(t.Context(), "x")
+		done <- err
+	}()
+	<-p.slots
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestEachFailureDoublesTheWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAttempts()
+		account := theAccount("ada@example.com")
+		try := func(i int) time.Duration {
+			err := a.begin(time.Now(), account, theAddress(fmt.Sprint(i)))
+			if e, ok := errors.AsType[*freshet.Error](err); ok {
+				return e.RetryAfter
+			}
+			return 0
+		}
+		for i := range freeAccountFailures {
+			if wait := try(i); wait > 0 {
+				t.Fatalf("attempt %d waits %v", i, wait)
+			}
+		}
+		for i, want := range []time.Duration{1, 2, 4, 8, 16, 30, 30, 30} {
+			if wait := try(100 + i); wait != want*time.Second {
+				t.Fatalf("wait %d is %v, want %d s", i, wait, want)
+			}
+			pass(want*time.Second - 1)
+			if try(200+i) != 1 {
+				t.Fatal("admitted too early")
+			}
+			pass(1)
+			if wait := try(300 + i); wait != 0 {
+				t.Fatalf("still waits %v", wait)
+			}
+		}
+		pass(attemptMemory + time.Second)
+		for i := range freeAccountFailures {
+			if wait := try(400 + i); wait > 0 {
+				t.Fatalf("not forgotten: %v", wait)
+			}
+		}
+	})
+}
+
+func TestManyGuessesAtOnceAreNotManyFreeOnes(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	kinds := map[freshet.Kind]int{}
+	for i := range 50 {
+		wg.Go(func() {
+			_, err := w.SignIn(t.Context(), FixedAdminEmail, "wrong password", fmt.Sprint(i))
+			mu.Lock()
+			kinds[freshet.KindOf(err)]++
+			mu.Unlock()
+		})
+	}
+	wg.Wait()
+	if kinds[freshet.Unauthenticated] != freeAccountFailures || kinds[freshet.TooManyRequests] != 50-freeAccountFailures {
+		t.Errorf("%v", kinds)
+	}
+}
+
+func TestASignInThatFailsThroughUsIsNoGuess(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 2 * freeAccountFailures {
+		if _, err := w.SignIn(gone, FixedAdminEmail, FixedAdminPassword, "a"); err == nil || errors.Is(err, errSignIn) {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.SignIn(t.Context(), FixedAdminEmail, FixedAdminPassword, "a"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestInventedAccountsDoNotGrowMemory(t *testing.T) {
+	now := time.Now()
+	waiting := &failures{count: 9, last: now, until: now.Add(time.Second)}
+	for name, f := range map[string]*failures{"free": {count: 1, last: now}, "waiting": waiting} {
+		a := newAttempts()
+		for i := range uint32(maxTracked) {
+			a.tracked[guesser{byte(i), byte(i >> 8), byte(i >> 16)}] = f
+		}
+		if err := a.begin(now, theAccount("x"), theAddress("y")); err != nil || len(a.tracked) > 2 {
+			t.Errorf("%s: %d tracked, %v", name, len(a.tracked), err)
+		}
+	}
+}
+
+func TestAPasswordThatIsTooLongIsNeverHashed(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	for range cap(w.passwords.slots) {
+		w.passwords.slots <- struct{}{} // whoever hashes now waits for ever
+	}
+	_, err := w.SignIn(t.Context(), FixedAdminEmail, strings.Repeat("x", freshet.MaxPassword+1), "a")
+	wantKind(t, "sign in", err, freshet.Unauthenticated)
+	_, err = w.SignUp(t.Context(), nil, freshet.User{Email: "a@example.com", FirstName: "a", LastName: "b", Language: "fr_FR"}, strings.Repeat("x", freshet.MaxPassword+1))
+	wantKind(t, "sign up", err, freshet.Invalid)
+	admin := w.admin()
+	_, err = w.UpdateUser(t.Context(), admin, admin.User.ID, UserChange{Password: new(strings.Repeat("x", freshet.MaxPassword+1))})
+	wantKind(t, "change", err, freshet.Invalid)
+}
+
+func TestTheTokenSecretIsMadeOnceAndCanBeGiven(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	first := string(w.secret)
+	if len(first) != 32 {
+		t.Errorf("%d bytes", len(first))
+	}
+	w.check(w.reopen(nil))
+	if string(w.secret) != first {
+		t.Error("another secret after a restart")
+	}
+	w.check(w.reopen(func(o *Options) { o.TokenSecret = []byte("given") }))
+	if string(w.secret) != "given" {
+		t.Error("the given secret is not used")
+	}
+}
+
+func FuzzAuthenticate(f *testing.F) {
+	for _, seed := range []string{"", "a.b.c", "eyJhbGciOiJub25lIn0.e30.", "eyJhbGciOiJIUzI1NiJ9.e30.AAAA", "...."} {
+		f.Add(seed)
+	}
+	c := &Catalog{secret: []byte("0123456789abcdef0123456789abcdef"), now: time.Now}
+	f.Fuzz(func(t *testing.T, token string) {
+		if _, _, err := c.parseToken(token); err == nil {
+			t.Errorf("%q is a token", token)
+		}
+	})
+}
