@@ -1,0 +1,112 @@
+package manage
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/catalog"
+)
+
+type quotasPatch struct {
+	Connections       optional[int64] `json:"connections,omitempty" minimum:"0" nullable:"true" example:"100" doc:"Concurrent subscriber connections; 0 = unlimited, null = the server's default"`
+	MessagesPerMonth  optional[int64] `json:"messages_per_month,omitempty" minimum:"0" nullable:"true" example:"1000000" doc:"Messages delivered in a calendar month; 0 = unlimited, null = the server's default"`
+	RequestsPerMinute optional[int64] `json:"requests_per_minute,omitempty" minimum:"0" nullable:"true" example:"6000" doc:"Calls to the management API; 0 = unlimited, null = the server's default"`
+}
+
+type accountPatch struct {
+	Status optional[string]      `json:"status,omitempty" enum:"active,disabled" doc:"Disabling an account ends its tokens and streams"`
+	Quotas optional[quotasPatch] `json:"quotas,omitempty" nullable:"true" doc:"null = the server's defaults"`
+}
+
+func (p *accountPatch) change() catalog.AccountChange {
+	var c catalog.AccountChange
+	if p.Status.Set {
+		status := freshet.Status(p.Status.Value)
+		c.Status = &status
+	}
+	quota := func(o optional[int64]) *int64 {
+		if o.Null || p.Quotas.Null {
+			return new(int64(freshet.ServersQuota))
+		}
+		return o.change()
+	}
+	q := p.Quotas.Value
+	c.Connections, c.MessagesPerMonth, c.RequestsPerMinute = quota(q.Connections), quota(q.MessagesPerMonth), quota(q.RequestsPerMinute)
+	return c
+}
+
+type auditEntry struct {
+	ID      string    `json:"id" example:"0198c5f2-7d6e-7a10-8c3e-2f5b8e1d4a77"`
+	At      time.Time `json:"at"`
+	Actor   string    `json:"actor" example:"0198c5f2-7d6e-7a10-8c3e-2f5b8e1d4a77" doc:"The admin's user id"`
+	Action  string    `json:"action" example:"user.administer" doc:"What was done"`
+	Subject string    `json:"subject" example:"0198c5f2-7d6e-7a10-8c3e-2f5b8e1d4a77" doc:"The id of what it was done to"`
+}
+
+func showAudit(e *catalog.AuditEntry) auditEntry {
+	return auditEntry{ID: e.ID, At: e.At.UTC(), Actor: e.ActorID, Action: e.Action, Subject: e.Subject}
+}
+
+const adminTag = "Admin"
+
+func (a *api) administration(h huma.API) {
+	tags := []string{adminTag}
+	handle(a, h, huma.Operation{
+		OperationID: "admin-list-users", Method: http.MethodGet, Path: "/admin/users", Tags: tags, Security: signedIn,
+		Summary: "Find users", Description: "Those whose e-mail or name contains the query, in any case; all without one.",
+	}, a.findUsers)
+	handle(a, h, huma.Operation{
+		OperationID: "admin-update-user", Method: http.MethodPatch, Path: "/admin/users/{user_id}", Tags: tags, Security: signedIn,
+		Summary:     "Enable or disable a user, set quotas",
+		Description: "Members that are left out stay as they are. An admin cannot disable its own account (409).",
+		Errors:      []int{http.StatusConflict},
+		RequestBody: bodyExamples(
+			example{"Set a quota", map[string]any{"quotas": map[string]any{"connections": 100}}},
+			example{"Disable", map[string]any{"status": "disabled"}},
+			example{"Enable", map[string]any{"status": "active"}},
+		),
+	}, a.updateAccount)
+	handle(a, h, huma.Operation{
+		OperationID: "admin-audit", Method: http.MethodGet, Path: "/admin/audit", Tags: tags, Security: signedIn,
+		Summary: "See what admins did to other people's things, newest first",
+	}, a.listAudit)
+}
+
+func (a *api) findUsers(ctx context.Context, in *struct {
+	Paging
+	Query string `query:"query" example:"ada" doc:"A part of an e-mail or a name"`
+}) (*body[page[user]], error) {
+	list, err := a.Catalog.Users(ctx, actor(ctx), in.Query, in.rows())
+	if err != nil {
+		return nil, err
+	}
+	filter := url.Values{}
+	if in.Query != "" {
+		filter.Set("query", in.Query)
+	}
+	return pageOf(list, in.Paging, "/admin/users", filter, showUser), nil
+}
+
+func (a *api) updateAccount(ctx context.Context, in *struct {
+	UserPath
+	Body accountPatch
+}) (*body[user], error) {
+	u, err := a.Catalog.UpdateAccount(ctx, actor(ctx), in.UserID, in.Body.change())
+	if err != nil {
+		return nil, err
+	}
+	return &body[user]{Body: showUser(u)}, nil
+}
+
+func (a *api) listAudit(ctx context.Context, in *Paging) (*body[page[auditEntry]], error) {
+	list, err := a.Catalog.Audit(ctx, actor(ctx), in.rows())
+	if err != nil {
+		return nil, err
+	}
+	return pageOf(list, *in, "/admin/audit", nil, showAudit), nil
+}

@@ -1,0 +1,53 @@
+package manage
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+// statements counts what every SQLite connection of this process executes. The test that reads it runs alone.
+var statements atomic.Int64
+
+func init() {
+	sqlite3.AutoExtension(func(c *sqlite3.Conn) error {
+		return c.Trace(sqlite3.TRACE_STMT, func(sqlite3.TraceEvent, any, any) error {
+			statements.Add(1)
+			return nil
+		})
+	})
+}
+
+func TestAManagementReadIsAtMostTwoStatements(t *testing.T) {
+	s := serve(t)
+	c, admin := s.tenant(), s.admin()
+	s.publish(c.topic, `{}`)
+	ids := strings.NewReplacer("{user_id}", c.id, "{app_id}", c.app, "{topic_id}", c.topic)
+	docs, err := descriptions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reads := 0
+	for _, doc := range docs {
+		for path, item := range doc.Paths.Map() {
+			if item.Get == nil {
+				continue
+			}
+			caller := c.client
+			if strings.HasPrefix(path, "/admin") {
+				caller = admin
+			}
+			reads++
+			before := statements.Load()
+			caller.call("GET", ids.Replace(path), nil).want(200)
+			if n := statements.Load() - before; n < 1 || n > 2 {
+				t.Errorf("GET %s: %d statements", path, n)
+			}
+		}
+	}
+	if reads < 10 {
+		t.Errorf("only %d reads", reads)
+	}
+}
