@@ -1,0 +1,132 @@
+package fanout
+
+import (
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// adopt hands a plain HTTP/1.1 connection to an event loop: its descriptor is duplicated and Go's own connection closed, so that
+// its goroutine, buffers and place in the runtime's poller are free again.
+func (f *Fanout) adopt(w http.ResponseWriter, r *http.Request, s Stream) bool {
+	if len(f.loops.all) == 0 || r.ProtoMajor != 1 || r.TLS != nil {
+		return false
+	}
+	// Asked before hijacking, because there is no way back from that.
+	if local, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); local == nil {
+		return false
+	}
+	nc, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return false
+	}
+	fd, err := takeOver(nc)
+	nc.Close()
+	if err != nil {
+		f.log.Error("connection could not be taken over", "err", err)
+		f.left(s.Group)
+		return true
+	}
+	tune(fd, f.loops.sendBuffer)
+	l := f.loops.all[f.loops.next.Add(1)%uint32(len(f.loops.all))]
+	c := &conn{members: &s.Group.members[l.number], cursor: s.First.Next, fd: int32(fd)}
+	if !f.greet(c, s) {
+		l.discard(c)
+		return true
+	}
+	l.arrive(c)
+	return true
+}
+
+// takeOver returns a descriptor of its own for the socket.
+func takeOver(nc net.Conn) (fd int, err error) {
+	sc, ok := nc.(syscall.Conn)
+	if !ok {
+		return -1, net.UnknownNetworkError(nc.LocalAddr().Network())
+	}
+	raw, err := sc.SyscallConn()
+	if err != nil {
+		return -1, err
+	}
+	if ctrlErr := raw.Control(func(old uintptr) { fd, err = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 0) }); ctrlErr != nil {
+		return -1, ctrlErr
+	}
+	return fd, err
+}
+
+// vanishTimeout is how long sent bytes may stay unacknowledged. With a heartbeat every 10 s, a peer that vanished is noticed
+// within 30 s.
+const vanishTimeout = 20 * time.Second
+
+// tune bounds what the kernel keeps for the socket and for how long. Failures cost bounds, not the connection.
+func tune(fd, sendBuffer int) {
+	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer)
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(vanishTimeout.Milliseconds()))
+}
+
+// boundListener tunes a listening socket; those it accepts take after it.
+func boundListener(sendBuffer int) func(network, address string, c syscall.RawConn) error {
+	return func(_, _ string, c syscall.RawConn) error {
+		return c.Control(func(fd uintptr) { tune(int(fd), sendBuffer) })
+	}
+}
+
+// greet writes the beginning of the answer. It runs in the request's goroutine, so that a crowd that arrives at once does not hold
+// up those who are being served. It returns false if the connection is broken.
+func (f *Fanout) greet(c *conn, s Stream) bool {
+	head := make([]byte, 0, 512+len(s.Prefix))
+	head = append(head, "HTTP/1.1 200 OK\r\n"...)
+	head = append(head, s.Header.lines...)
+	head = append(head, "Connection: close\r\nDate: "...)
+	head = time.Now().UTC().AppendFormat(head, http.TimeFormat)
+	head = append(head, "\r\n\r\n"...)
+	head = append(head, s.Prefix...)
+	n, err := sendParts(int(c.fd), head, s.First.Bytes)
+	if err != 0 && err != unix.EAGAIN {
+		return false
+	}
+	f.counters.bytes.Add(uint64(n))
+	f.counters.events.Add(uint64(s.First.Events))
+	if n < len(head)+len(s.First.Bytes) {
+		c.stall = &stall{rest: remainder(head, s.First.Bytes, n)}
+	}
+	return true
+}
+
+// sendParts writes two pieces as far as the socket takes them.
+func sendParts(fd int, head, body []byte) (int, syscall.Errno) {
+	// Small beginnings go out in one piece; for long ones a second call costs less than copying.
+	if len(body) > 0 && len(body) <= 4<<10 {
+		return sendNow(fd, append(head, body...))
+	}
+	n, err := sendNow(fd, head)
+	if err != 0 || n < len(head) || len(body) == 0 {
+		return n, err
+	}
+	m, err := sendNow(fd, body)
+	return n + m, err
+}
+
+// remainder is what is left of both pieces after n bytes. The second one is shared, so it is not copied unless it must be.
+func remainder(head, body []byte, n int) []byte {
+	if n >= len(head) {
+		return body[n-len(head):]
+	}
+	return append(append([]byte(nil), head[n:]...), body...)
+}
+
+// arrive puts a connection into the loop's inbox.
+func (l *loop) arrive(c *conn) {
+	l.mu.Lock()
+	if l.stopped || l.stopping {
+		l.mu.Unlock()
+		l.discard(c)
+		return
+	}
+	l.arrivals = append(l.arrivals, c)
+	l.mu.Unlock()
+	l.wake()
+}

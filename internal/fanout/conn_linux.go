@@ -1,0 +1,234 @@
+package fanout
+
+import (
+	"errors"
+	"runtime"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// conn is one subscriber. There may be a hundred thousand of them, so it holds nothing that can be looked up.
+type conn struct {
+	members *members // nil once it is gone
+	stall   *stall   // while the socket is full
+	cursor  Cursor
+	fd      int32
+	index   int32  // in members.conns
+	written uint32 // the tick of the last write
+}
+
+// stall is what is known about a subscriber whose socket is full.
+type stall struct {
+	rest  []byte    // what was begun and must be finished first; shared with others, never changed
+	until time.Time // when it is cut unless it takes bytes
+	fixed bool      // until does not move any more
+	index int       // in loop.stalled
+	final bool      // rest is the last it gets
+}
+
+// hurry limits the time that a stream which must end may still take to finish what it was sent.
+func (s *stall) hurry(now time.Time) {
+	if !s.fixed {
+		s.fixed = true
+		s.until = now.Add(endTimeout)
+	}
+}
+
+// admit makes an arrival a member of its group.
+func (l *loop) admit(c *conn) {
+	fd := int(c.fd)
+	for fd >= len(l.conns) {
+		l.conns = append(l.conns, nil)
+	}
+	l.conns[fd] = c
+	l.count++
+	l.wheel.add(c)
+	c.members.add(c)
+	if s := c.stall; s != nil {
+		l.addStall(c, s.rest)
+	}
+	events := uint32(unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLOUT | unix.EPOLLET&0xffffffff)
+	var failed error
+	err := l.events.Control(func(epoll uintptr) {
+		failed = unix.EpollCtl(int(epoll), unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: events, Fd: c.fd})
+	})
+	if err = errors.Join(err, failed); err != nil {
+		l.f.log.Error("connection not accepted by the event loop", "err", err)
+		l.drop(c)
+		return
+	}
+	if c.stall == nil {
+		l.update(c)
+	}
+}
+
+// handle takes what the kernel has to say about a socket.
+func (l *loop) handle(e *unix.EpollEvent) {
+	if int(e.Fd) == l.event {
+		_, _ = unix.Read(l.event, l.scratch[:8])
+		return
+	}
+	c := l.conns[e.Fd]
+	if c == nil {
+		return // dropped earlier in the same batch
+	}
+	if e.Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
+		l.drop(c)
+		return
+	}
+	if e.Events&unix.EPOLLIN != 0 && !l.discardInput(c) {
+		return
+	}
+	if e.Events&unix.EPOLLOUT != 0 && c.stall != nil {
+		l.resume(c)
+	}
+}
+
+// discardInput reads what a subscriber should not have sent. What is beyond the limit stays in the kernel, where it slows only
+// its sender.
+func (l *loop) discardInput(c *conn) bool {
+	for range 4 {
+		n, err := unix.Read(int(c.fd), l.scratch[:])
+		switch {
+		case err == unix.EAGAIN || err == unix.EINTR:
+			return true
+		case n <= 0:
+			l.drop(c)
+			return false
+		}
+	}
+	return true
+}
+
+// update sends whatever the subscriber misses.
+func (l *loop) update(c *conn) {
+	if final, ended := c.members.group.isEnded(); ended {
+		l.finish(c, final)
+		return
+	}
+	l.send(c, c.members.group.feed.Since(c.cursor))
+}
+
+// send writes a batch to a subscriber whose socket is not known to be full.
+func (l *loop) send(c *conn, b Batch) {
+	if len(b.Bytes) == 0 {
+		c.cursor = b.Next
+		return
+	}
+	n, ok := l.write(c, b.Bytes)
+	switch {
+	case !ok:
+		return
+	case n == 0:
+		// Nothing of it went out, so when the socket takes bytes again the feed may know a shorter way.
+		l.addStall(c, nil)
+		return
+	case n < len(b.Bytes):
+		l.addStall(c, b.Bytes[n:])
+	}
+	c.cursor = b.Next
+	l.sent.events += uint64(b.Events)
+}
+
+// resume goes on where a full socket stopped.
+func (l *loop) resume(c *conn) {
+	s := c.stall
+	if len(s.rest) > 0 {
+		n, ok := l.write(c, s.rest)
+		if !ok {
+			return
+		}
+		s.rest = s.rest[n:]
+		if n > 0 && !s.fixed {
+			s.until = l.now.Add(l.f.writeTimeout)
+		}
+		if len(s.rest) > 0 {
+			return
+		}
+	}
+	if s.final {
+		l.drop(c)
+		return
+	}
+	l.removeStall(c)
+	l.update(c)
+}
+
+// finish sends the last frame and closes.
+func (l *loop) finish(c *conn, final []byte) {
+	n, ok := l.write(c, final)
+	if !ok {
+		return
+	}
+	l.sent.events++
+	if n == len(final) {
+		l.drop(c)
+		return
+	}
+	l.addStall(c, final[n:])
+	c.stall.final = true
+	c.stall.hurry(l.now)
+}
+
+// write hands bytes to the kernel, as many as it takes. It drops the subscriber and returns false if the connection is broken.
+func (l *loop) write(c *conn, b []byte) (n int, ok bool) {
+	n, err := sendNow(int(c.fd), b)
+	if err != 0 && err != unix.EAGAIN && err != unix.EINTR {
+		l.drop(c)
+		return 0, false
+	}
+	if n > 0 {
+		c.written = l.wheel.tick
+		l.sent.bytes += uint64(n)
+	}
+	return n, true
+}
+
+// sendNow is send(2) without blocking and without SIGPIPE. It never sleeps, so the scheduler need not hear of it.
+func sendNow(fd int, b []byte) (int, syscall.Errno) {
+	n, _, err := syscall.RawSyscall6(syscall.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)),
+		unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
+	runtime.KeepAlive(b)
+	if err != 0 {
+		return 0, err
+	}
+	return int(n), 0
+}
+
+func (l *loop) addStall(c *conn, rest []byte) {
+	c.stall = &stall{rest: rest, until: l.now.Add(l.f.writeTimeout), index: len(l.stalled)}
+	l.stalled = append(l.stalled, c)
+}
+
+func (l *loop) removeStall(c *conn) {
+	last := len(l.stalled) - 1
+	l.stalled[c.stall.index] = l.stalled[last]
+	l.stalled[c.stall.index].stall.index = c.stall.index
+	l.stalled[last] = nil
+	l.stalled = l.stalled[:last]
+	c.stall = nil
+}
+
+// drop closes a subscriber's socket and forgets it.
+func (l *loop) drop(c *conn) {
+	if c.stall != nil {
+		l.removeStall(c)
+	}
+	l.conns[c.fd] = nil
+	l.count--
+	m := c.members
+	m.remove(c)
+	l.discard(c)
+}
+
+// discard closes a connection that is in none of the loop's books. Closing also takes it off epoll: no other descriptor
+// refers to it.
+func (l *loop) discard(c *conn) {
+	unix.Close(int(c.fd))
+	g := c.members.group
+	c.members, c.fd = nil, -1
+	l.f.left(g)
+}

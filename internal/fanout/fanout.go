@@ -1,0 +1,247 @@
+// Package fanout moves frames to sockets. Subscribers that get the same frames and share the same fate form a
+// [Group]; each subscriber is a cursor into the group's [Feed] and, while its socket is full, the rest of what it is
+// being sent. There is no queue per subscriber: one that cannot keep up asks the feed again when it can.
+//
+// Plain HTTP/1.1 connections on Linux belong to an event loop per core and cost neither goroutine nor buffer. TLS,
+// HTTP/2 and other systems use a goroutine per connection. Both behave alike.
+//
+// The package deliberately does not know topics, documents, keys or error codes: what a frame says, who may have it and
+// when a stream must end is decided above. Everything exported is safe for concurrent use.
+package fanout
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/freshet-io/freshet/internal/sse"
+)
+
+// Cursor is a place in a feed. 0 is before everything: a reader there has seen nothing.
+type Cursor uint64
+
+// Feed is a sequence of frames that many subscribers share.
+type Feed interface {
+	// Since returns what brings a reader from cursor to the newest frame. An empty batch whose Next is another cursor
+	// moves the reader without a word. Nobody changes the bytes afterwards. It is called often and must be quick.
+	Since(cursor Cursor) Batch
+
+	// Watch calls changed whenever Since may have something new. changed does not block.
+	Watch(changed func()) (stop func())
+}
+
+// Batch is one or more frames in one piece.
+type Batch struct {
+	Bytes  []byte
+	Events int
+	Next   Cursor // where the reader is once it has the bytes
+	Merged bool   // the reader was so far behind that several events became one
+}
+
+// Options are the limits of a Fanout. Zero values mean the defaults.
+type Options struct {
+	Log *slog.Logger
+
+	// Heartbeat is how often a silent stream is given a comment; 10 s by default.
+	Heartbeat time.Duration
+
+	// WriteTimeout is how long a subscriber may take no bytes while some are waiting for it; 30 s by default.
+	WriteTimeout time.Duration
+
+	// SendBuffer bounds what the kernel holds for one subscriber, in bytes; 64 KiB by default. Linux doubles it for its
+	// own bookkeeping.
+	SendBuffer int
+
+	// Pace is the least time between two writes to the same subscriber, per member of its group on its loop, within bounds: a
+	// subscriber of a crowd may wait up to 15 ms for more to come, and one of a few dozen does not wait. 30 µs by default;
+	// negative: nobody waits.
+	Pace time.Duration
+
+	// Loops is the number of event loops, one per processor by default. Negative: none, goroutines for everybody.
+	Loops int
+}
+
+// Fanout owns every open stream.
+type Fanout struct {
+	// Static after New.
+	log          *slog.Logger
+	heartbeat    time.Duration
+	writeTimeout time.Duration
+	loops        loops
+
+	counters counters
+
+	// Guarded by mu.
+	mu       sync.Mutex
+	drain    time.Duration
+	draining chan struct{} // closed when Drain begins
+	closed   chan struct{} // closed when Close begins
+	serving  sync.WaitGroup
+}
+
+type counters struct {
+	open    atomic.Int64
+	events  atomic.Uint64
+	bytes   atomic.Uint64
+	timeout atomic.Uint64
+}
+
+// Stats counts what a Fanout did since it began.
+type Stats struct {
+	Open     int64  // streams now
+	Events   uint64 // events handed to the kernel
+	Bytes    uint64
+	TimedOut uint64 // streams cut because they took no bytes
+}
+
+// New starts a Fanout. Close it after use.
+func New(opts Options) (*Fanout, error) {
+	f := &Fanout{
+		log:          opts.Log,
+		heartbeat:    orDefault(opts.Heartbeat, 10*time.Second),
+		writeTimeout: orDefault(opts.WriteTimeout, 30*time.Second),
+		draining:     make(chan struct{}),
+		closed:       make(chan struct{}),
+	}
+	if f.log == nil {
+		f.log = slog.New(slog.DiscardHandler)
+	}
+	if err := f.startLoops(opts); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func orDefault[T int | time.Duration](v, standard T) T {
+	if v == 0 {
+		return standard
+	}
+	return v
+}
+
+// Stream is one subscriber about to be served.
+type Stream struct {
+	Group *Group
+
+	// Header is the answer's header; the status is always 200. Prefix, which belongs to this stream alone, and First, whose
+	// bytes others may share, go out before the feed's frames, in the group's encoding. The feed goes on at First.Next.
+	Header *Header
+	Prefix []byte
+	First  Batch
+}
+
+// Header is the header of many answers.
+type Header struct {
+	fields http.Header
+	lines  []byte // as they go over the wire, without an empty line at the end
+}
+
+// NewHeader prepares a header. Nobody may change fields afterwards.
+func NewHeader(fields http.Header) *Header {
+	var lines bytes.Buffer
+	_ = fields.Write(&lines) // a Buffer cannot fail
+	return &Header{fields, lines.Bytes()}
+}
+
+// Serve sends the stream until the client goes away, the group ends, or the Fanout drains. It may return long before
+// that, when the connection was handed to an event loop. The group learns of the end in any case, exactly once.
+func (f *Fanout) Serve(w http.ResponseWriter, r *http.Request, s Stream) {
+	f.counters.open.Add(1)
+	if f.adopt(w, r, s) {
+		return
+	}
+	defer f.left(s.Group)
+	if !f.begin() {
+		return
+	}
+	defer f.serving.Done()
+	f.servePortable(w, r, s)
+}
+
+// begin reports whether a goroutine may serve; Close waits for those that do.
+func (f *Fanout) begin() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	select {
+	case <-f.closed:
+		return false
+	default:
+		f.serving.Add(1)
+		return true
+	}
+}
+
+// left is called once for every stream that Serve was given.
+func (f *Fanout) left(g *Group) {
+	f.counters.open.Add(-1)
+	g.left()
+}
+
+// Stats returns the counters.
+func (f *Fanout) Stats() Stats {
+	c := &f.counters
+	return Stats{Open: c.open.Load(), Events: c.events.Load(), Bytes: c.bytes.Load(), TimedOut: c.timeout.Load()}
+}
+
+// Drain ends every stream, spread evenly over the time that ctx leaves, each with its own advice when to come back, so
+// that clients do not return all at once. It returns when all are gone or ctx is done. Refuse new streams before.
+func (f *Fanout) Drain(ctx context.Context) error {
+	f.mu.Lock()
+	select {
+	case <-f.draining:
+	default:
+		// A little less than there is: the last ones must still get their bytes out.
+		f.drain = drainTime(ctx) * 9 / 10
+		close(f.draining)
+		f.drainLoops(f.drain)
+	}
+	f.mu.Unlock()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for f.counters.open.Load() > 0 {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+func drainTime(ctx context.Context) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return 0
+	}
+	return max(0, time.Until(deadline))
+}
+
+// Close cuts every stream and ends the loops.
+func (f *Fanout) Close() error {
+	f.mu.Lock()
+	select {
+	case <-f.closed:
+	default:
+		close(f.closed)
+	}
+	f.mu.Unlock()
+	f.stopLoops()
+	f.serving.Wait()
+	return nil
+}
+
+// farewell is the last frame of a stream that ends because this node goes away: nothing went wrong, so it is no
+// error, only advice to come back at a moment of its own.
+func farewell(compressed bool) []byte {
+	wait := time.Second + rand.N(4*time.Second)
+	frame := sse.AppendRetry(nil, wait)
+	if compressed {
+		return sse.AppendSegment(nil, frame)
+	}
+	return frame
+}

@@ -1,0 +1,24 @@
+//go:build !linux
+
+package fanout
+
+import (
+	"net/http"
+	"syscall"
+	"time"
+)
+
+// Other systems have no event loop; every stream has a goroutine.
+type (
+	loops      struct{}
+	loopGroups struct{}
+)
+
+func (f *Fanout) startLoops(Options) error                              { return nil }
+func (f *Fanout) stopLoops()                                            {}
+func (f *Fanout) drainLoops(time.Duration)                              {}
+func (f *Fanout) adopt(http.ResponseWriter, *http.Request, Stream) bool { return false }
+func (g *Group) initLoops(*Fanout)                                      {}
+func (g *Group) wakeLoops()                                             {}
+
+func boundListener(int) func(network, address string, c syscall.RawConn) error { return nil }

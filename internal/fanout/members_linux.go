@@ -1,0 +1,128 @@
+package fanout
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// loopGroups is the part of a group that event loops own, one members per loop.
+type loopGroups struct {
+	members []members
+}
+
+// members are the subscribers of a group on one loop.
+type members struct {
+	group *Group
+	loop  *loop
+	count atomic.Int32 // of conns, for others to see whether waking the loop is worth it
+
+	queued bool // in loop.dirty; guarded by loop.mu
+
+	// Owned by loop.run.
+	conns   []*conn
+	next    int  // the next one to be served in this pass
+	serving bool // in loop.queue
+	again   bool // something changed since the pass began
+	paced   bool // in loop.paced
+
+	notBefore time.Time // of the next pass
+	hurry     uint8     // how often the distance between passes is halved
+}
+
+// Bounds of the distance between two passes over a group. Below the lower one, waiting costs more than it saves; the upper one
+// is what it may cost in latency.
+const (
+	minPace = 2 * time.Millisecond
+	maxPace = 15 * time.Millisecond
+)
+
+// pace is the distance between passes over the group. Small groups need none.
+func (m *members) pace() time.Duration {
+	d := min(time.Duration(len(m.conns))*m.loop.f.loops.pace, maxPace) >> m.hurry
+	if d < minPace {
+		return 0
+	}
+	return d
+}
+
+// A batch within these bounds is worth a write of its own. Waiting for more than the upper one gains nothing, and what does not
+// fit into the feed's log any more is merged into one event.
+const (
+	smallBatch = 4 << 10
+	largeBatch = 16 << 10
+	maxHurry   = 3
+)
+
+// adapt learns from a batch how long to wait for the next one.
+func (m *members) adapt(b Batch) {
+	switch {
+	case len(b.Bytes) > largeBatch && b.Events > 1 && m.hurry < maxHurry:
+		m.hurry++
+	case len(b.Bytes) < smallBatch && m.hurry > 0 && !b.Merged:
+		m.hurry--
+	case b.Merged && m.hurry < maxHurry:
+		m.hurry++
+	}
+}
+
+func (g *Group) initLoops(f *Fanout) {
+	g.members = make([]members, len(f.loops.all))
+	for i := range g.members {
+		g.members[i].group, g.members[i].loop = g, f.loops.all[i]
+	}
+}
+
+// wakeLoops runs in the goroutine of whoever published.
+func (g *Group) wakeLoops() {
+	for i := range g.members {
+		if m := &g.members[i]; m.count.Load() > 0 {
+			m.wake()
+		}
+	}
+}
+
+func (m *members) wake() {
+	l := m.loop
+	l.mu.Lock()
+	fresh := !m.queued
+	if fresh {
+		m.queued = true
+		l.dirty = append(l.dirty, m)
+	}
+	l.mu.Unlock()
+	if fresh {
+		l.wake()
+	}
+}
+
+func (m *members) add(c *conn) {
+	c.index = int32(len(m.conns))
+	m.conns = append(m.conns, c)
+	m.count.Store(int32(len(m.conns)))
+}
+
+// remove takes a member out without losing the place of a pass under way: whoever was served stays before next, whoever was
+// not stays behind it.
+func (m *members) remove(c *conn) {
+	i := int(c.index)
+	if i < m.next {
+		m.next--
+		m.move(m.next, i)
+		i = m.next
+	}
+	last := len(m.conns) - 1
+	if i != last { // otherwise the last one has just moved
+		m.move(last, i)
+	}
+	m.conns[last] = nil
+	m.conns = m.conns[:last]
+	m.count.Store(int32(last))
+	if last == 0 {
+		m.conns = nil // the crowd may have been large
+	}
+}
+
+func (m *members) move(from, to int) {
+	m.conns[to] = m.conns[from]
+	m.conns[to].index = int32(to)
+}

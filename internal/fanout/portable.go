@@ -1,0 +1,134 @@
+package fanout
+
+import (
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"time"
+)
+
+// pieceLen is how much is written before the write deadline moves on. A subscriber that takes less than this within the
+// write timeout counts as one that takes nothing.
+const pieceLen = 4 << 10
+
+// portable is a stream served by its own goroutine.
+type portable struct {
+	f    *Fanout
+	g    *Group
+	w    http.ResponseWriter
+	ctrl *http.ResponseController
+	beat *time.Timer
+}
+
+func (f *Fanout) servePortable(w http.ResponseWriter, r *http.Request, s Stream) {
+	maps.Copy(w.Header(), s.Header.fields)
+	w.WriteHeader(http.StatusOK)
+	p := &portable{f: f, g: s.Group, w: w, ctrl: http.NewResponseController(w), beat: time.NewTimer(f.beatIn())}
+	defer p.beat.Stop()
+	p.g.enter(p)
+	defer p.g.exit(p)
+	p.setDeadline()
+	if !p.ok(p.ctrl.Flush()) { // the client shall see the header now, whatever comes
+		return
+	}
+	if p.write(Batch{Bytes: s.Prefix}) && p.write(s.First) {
+		p.run(r, s.First.Next)
+	}
+}
+
+func (p *portable) run(r *http.Request, cursor Cursor) {
+	draining, drainAt := p.f.draining, (<-chan time.Time)(nil)
+	for {
+		change := p.g.change()
+		if final, ended := p.g.isEnded(); ended {
+			p.write(Batch{Bytes: final, Events: 1})
+			return
+		}
+		batch := p.g.feed.Since(cursor)
+		cursor = batch.Next
+		if len(batch.Bytes) > 0 {
+			if !p.write(batch) {
+				return
+			}
+			continue
+		}
+		select {
+		case <-change:
+		case <-p.g.ended:
+		case <-p.beat.C:
+			if !p.write(Batch{Bytes: p.g.heartbeat}) {
+				return
+			}
+		case <-r.Context().Done():
+			return
+		case <-p.f.closed:
+			return
+		case <-draining:
+			draining = nil
+			timer := time.NewTimer(upTo(p.f.drain))
+			defer timer.Stop()
+			drainAt = timer.C
+		case <-drainAt:
+			p.write(Batch{Bytes: farewell(p.g.compressed)})
+			return
+		}
+	}
+}
+
+// write sends b in pieces, so that only a subscriber that takes nothing runs into the deadline.
+func (p *portable) write(b Batch) bool {
+	for rest := b.Bytes; len(rest) > 0; {
+		piece := rest[:min(len(rest), pieceLen)]
+		rest = rest[len(piece):]
+		p.setDeadline()
+		_, err := p.w.Write(piece)
+		if err == nil && len(rest) == 0 {
+			err = p.ctrl.Flush()
+		}
+		if !p.ok(err) {
+			return false
+		}
+	}
+	p.f.counters.events.Add(uint64(b.Events))
+	p.f.counters.bytes.Add(uint64(len(b.Bytes)))
+	p.beat.Reset(p.f.beatIn())
+	return true
+}
+
+// ok reports whether a write went well, and counts readers that took nothing.
+func (p *portable) ok(err error) bool {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		p.f.counters.timeout.Add(1)
+	}
+	return err == nil
+}
+
+// setDeadline gives the next write its time. Not every ResponseWriter has deadlines; without them the connection's own
+// limits must do.
+func (p *portable) setDeadline() {
+	_ = p.ctrl.SetWriteDeadline(time.Now().Add(p.f.writeTimeout))
+	if _, ended := p.g.isEnded(); ended { // after it, or End's own deadline could be overwritten
+		p.hurry()
+	}
+}
+
+// hurry limits the time that a stream which must end may still take to finish what it was sent.
+func (p *portable) hurry() { _ = p.ctrl.SetWriteDeadline(time.Now().Add(endTimeout)) }
+
+// endTimeout is how long a subscriber that takes no bytes is waited for when its stream must end.
+const endTimeout = time.Second
+
+// beatIn is when the next heartbeat is due after a write: a little early and never at the same time for everybody, so
+// that connections made together do not beat together.
+func (f *Fanout) beatIn() time.Duration {
+	return f.heartbeat - upTo(f.heartbeat/10)
+}
+
+func upTo(d time.Duration) time.Duration {
+	if d <= 0 {
+		return 0
+	}
+	return rand.N(d)
+}
