@@ -1,0 +1,268 @@
+package router
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/content"
+	"github.com/freshet-io/freshet/internal/fanout"
+	"github.com/freshet-io/freshet/internal/jsonpatch"
+)
+
+// Feed is one variant of a topic: the frames that all its subscribers share. It implements fanout.Feed.
+type Feed struct {
+	// Static.
+	topic   *topic
+	variant Variant
+
+	// Guarded by topic.mu.
+	refs     int
+	view     *content.View // of a filtered feed
+	full     []byte        // the frame of the whole document at fullAt, for filtered feeds
+	fullAt   fanout.Cursor
+	caught   map[fanout.Cursor]fanout.Batch // what leads from older cursors to caughtAt
+	caughtAt fanout.Cursor
+	caughtIn int // bytes of caught that nobody else holds
+
+	// Guarded by mu.
+	mu      sync.Mutex
+	log     frameLog
+	watches map[*func()]struct{}
+}
+
+// Subscribe returns the feed of a topic's variant. Close it after use.
+func (r *Router) Subscribe(ctx context.Context, topic *freshet.Topic, v Variant) (*Feed, error) {
+	if err := v.check(topic); err != nil {
+		return nil, err
+	}
+	t, err := r.host(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.join(ctx); err != nil {
+		r.release(t)
+		return nil, err
+	}
+	return t.open(v), nil
+}
+
+// Close gives the feed back.
+func (f *Feed) Close() {
+	f.topic.close(f)
+	f.topic.part()
+	f.topic.router.release(f.topic)
+}
+
+// join tells the grid that somebody reads the topic here, before anybody relies on it.
+func (t *topic) join(ctx context.Context) error {
+	t.presence.Lock()
+	defer t.presence.Unlock()
+	if t.readers == 0 {
+		leave, err := t.router.grid.Join(ctx, t.id)
+		if err != nil {
+			return err
+		}
+		t.leave = leave
+	}
+	t.readers++
+	return nil
+}
+
+func (t *topic) part() {
+	t.presence.Lock()
+	defer t.presence.Unlock()
+	if t.readers--; t.readers == 0 {
+		t.leave()
+		t.leave = nil
+	}
+}
+
+func (t *topic) open(v Variant) *Feed {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f := t.feeds[v]
+	if f == nil {
+		f = &Feed{topic: t, variant: v, log: newFrameLog(t.cursor)}
+		t.feeds[v] = f
+		if f.filtered() {
+			t.openView(f)
+		} else {
+			t.whole = append(t.whole, f)
+		}
+	}
+	f.refs++
+	return f
+}
+
+func (t *topic) close(f *Feed) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if f.refs--; f.refs > 0 {
+		return
+	}
+	delete(t.feeds, f.variant)
+	if f.filtered() {
+		t.closeView(f)
+	} else {
+		t.whole = slices.DeleteFunc(t.whole, func(other *Feed) bool { return other == f })
+	}
+}
+
+// Begin returns what a new subscriber gets first: the one event that leads from the event it last saw to the newest
+// document, a snapshot if that is unknown, or nothing while there is no document.
+func (f *Feed) Begin(lastID string) fanout.Batch {
+	t := f.topic
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.state == nil {
+		return fanout.Batch{Next: t.cursor}
+	}
+	if pos, ok := freshet.ParsePosition(lastID); ok {
+		if i := t.history.position(pos); i >= 0 {
+			return f.catchUp(t.history.revisions[i].cursor)
+		}
+	}
+	return f.snapshot()
+}
+
+// Since implements fanout.Feed. Readers that are only a little behind get the very frames they missed; those beyond the log
+// get one event.
+func (f *Feed) Since(cursor fanout.Cursor) fanout.Batch {
+	f.mu.Lock()
+	batch, ok := f.log.since(cursor)
+	f.mu.Unlock()
+	if ok {
+		return batch
+	}
+	f.topic.mu.Lock()
+	defer f.topic.mu.Unlock()
+	batch = f.catchUp(cursor)
+	batch.Merged = true
+	return batch
+}
+
+// Watch implements fanout.Feed.
+func (f *Feed) Watch(changed func()) (stop func()) {
+	key := &changed
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.watches == nil {
+		f.watches = make(map[*func()]struct{})
+	}
+	f.watches[key] = struct{}{}
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.watches, key)
+	}
+}
+
+// Bounds of the catch-up events that are kept, in case more readers are behind by the same distance.
+const (
+	maxCaught      = 256
+	maxCaughtBytes = 256 << 10
+)
+
+// catchUp is one event from cursor to the newest version. The caller holds topic.mu.
+func (f *Feed) catchUp(cursor fanout.Cursor) fanout.Batch {
+	t := f.topic
+	if t.state == nil || cursor >= t.cursor {
+		return fanout.Batch{Next: t.cursor}
+	}
+	if f.variant.Mode == Snapshots {
+		return f.snapshot()
+	}
+	if f.caughtAt != t.cursor {
+		f.caught, f.caughtAt, f.caughtIn = nil, t.cursor, 0
+	}
+	if batch, ok := f.caught[cursor]; ok {
+		return batch
+	}
+	batch := f.compose(cursor)
+	if f.caught == nil {
+		f.caught = make(map[fanout.Cursor]fanout.Batch)
+	}
+	if len(f.caught) < maxCaught && f.caughtIn <= maxCaughtBytes {
+		f.caught[cursor] = batch
+	}
+	return batch
+}
+
+// compose makes the event that catchUp returns.
+func (f *Feed) compose(cursor fanout.Cursor) fanout.Batch {
+	t := f.topic
+	i := t.history.at(cursor)
+	if i < 0 {
+		return f.snapshot()
+	}
+	change := f.changeSince(i)
+	switch change.Kind {
+	case jsonpatch.Same:
+		return fanout.Batch{Next: t.cursor}
+	case jsonpatch.Whole:
+		return f.snapshot()
+	}
+	frame := t.encode(patchEvent, change.Patch, f.variant.Compressed)
+	f.caughtIn += len(frame)
+	return fanout.Batch{Bytes: frame, Events: 1, Next: t.cursor}
+}
+
+func (f *Feed) changeSince(i int) jsonpatch.Change {
+	t := f.topic
+	if f.view == nil {
+		return t.history.since(i, t.rules)
+	}
+	old, ok := t.history.revisions[i].state.(*content.Items)
+	if !ok {
+		return jsonpatch.Change{Kind: jsonpatch.Whole}
+	}
+	return content.FilteredDiff(old, t.state.(*content.Items), f.variant.Filter.content())
+}
+
+// snapshot is the whole document as one event. The caller holds topic.mu, and there is a document.
+func (f *Feed) snapshot() fanout.Batch {
+	t := f.topic
+	batch := fanout.Batch{Events: 1, Next: t.cursor}
+	if f.view == nil {
+		batch.Bytes = t.frames.get(frameKey{f.variant.Event, f.variant.Compressed}, func() []byte {
+			return t.encode(f.variant.Event, t.state.Bytes(), f.variant.Compressed)
+		})
+		return batch
+	}
+	if f.full == nil || f.fullAt != t.cursor {
+		f.full, f.fullAt = t.encode(f.variant.Event, f.view.Bytes(), f.variant.Compressed), t.cursor
+	}
+	batch.Bytes = f.full
+	return batch
+}
+
+// add appends the frame of the newest revision. The caller holds topic.mu.
+func (f *Feed) add(change jsonpatch.Change) {
+	t := f.topic
+	if change.Kind == jsonpatch.Same {
+		return // another version of the same document: whoever has one has the other
+	}
+	var frame []byte
+	switch {
+	case f.variant.Mode == Snapshots || change.Kind == jsonpatch.Whole:
+		frame = f.snapshot().Bytes
+	case f.view != nil:
+		frame = t.encode(patchEvent, change.Patch, f.variant.Compressed)
+	default:
+		frame = t.frames.get(frameKey{patchEvent, f.variant.Compressed}, func() []byte {
+			return t.encode(patchEvent, change.Patch, f.variant.Compressed)
+		})
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.log.append(t.cursor, frame)
+	f.wake()
+}
+
+func (f *Feed) wake() {
+	for changed := range f.watches {
+		(*changed)()
+	}
+}

@@ -1,0 +1,44 @@
+package router
+
+import (
+	"github.com/freshet-io/freshet/internal/sse"
+)
+
+const patchEvent = "patch"
+
+// frameCache holds the frames of the newest revision that were needed already, so that each is made once for everybody.
+type frameCache struct {
+	keys   []frameKey
+	frames [][]byte
+}
+
+type frameKey struct {
+	event      string // its name; patches and full documents have different ones
+	compressed bool
+}
+
+func (c *frameCache) reset() {
+	clear(c.frames)
+	c.keys, c.frames = c.keys[:0], c.frames[:0]
+}
+
+func (c *frameCache) get(key frameKey, encode func() []byte) []byte {
+	for i, k := range c.keys {
+		if k == key {
+			return c.frames[i]
+		}
+	}
+	frame := encode()
+	c.keys, c.frames = append(c.keys, key), append(c.frames, frame)
+	return frame
+}
+
+// encode makes the frame of an event at the newest version.
+func (t *topic) encode(name string, data []byte, compressed bool) []byte {
+	e := sse.Event{ID: t.pos.String(), Name: name, Data: data}
+	frame := sse.AppendEvent(make([]byte, 0, sse.EventSize(e)), e)
+	if compressed {
+		return sse.AppendSegment(nil, frame)
+	}
+	return frame
+}

@@ -1,0 +1,123 @@
+package router
+
+import (
+	"slices"
+
+	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/content"
+	"github.com/freshet-io/freshet/internal/fanout"
+	"github.com/freshet-io/freshet/internal/jsonpatch"
+)
+
+// revision is one version of a topic and what led there.
+type revision struct {
+	cursor fanout.Cursor
+	pos    freshet.Position
+	state  content.State    // nil once it takes too much room
+	change jsonpatch.Change // from the revision before
+}
+
+// history is the newest revisions of a topic, oldest first, each reachable from the one before by its patch. It begins
+// anew whenever no patch leads on.
+type history struct {
+	revisions  []revision
+	patchBytes int
+	stateBytes int
+	stateless  int // so many of the oldest have no state any more
+}
+
+// Bounds of a history. A reader further behind gets a snapshot.
+const (
+	maxRevisions  = 256
+	maxPatchBytes = 256 << 10
+	maxStateBytes = 1 << 20
+	itemsCost     = 8 << 10
+)
+
+func (h *history) reset() { *h = history{revisions: h.revisions[:0]} }
+
+func (h *history) add(r revision) {
+	if r.change.Kind == jsonpatch.Whole {
+		clear(h.revisions)
+		h.reset()
+		r.change.Patch = nil
+	}
+	h.revisions = append(h.revisions, r)
+	h.patchBytes += len(r.change.Patch)
+	h.stateBytes += r.cost()
+	h.trim()
+}
+
+// cost estimates what keeping the revision's state takes. States of an item topic share all but the changed items.
+func (r *revision) cost() int {
+	if _, ok := r.state.(*content.Items); ok {
+		return itemsCost + 2*len(r.change.Patch)
+	}
+	return 3 * r.state.Len() // the text and its tape
+}
+
+// trim keeps the bounds. The newest revision stays whatever it takes: the topic holds it anyway.
+func (h *history) trim() {
+	last := len(h.revisions) - 1
+	for h.stateBytes > maxStateBytes && h.stateless < last {
+		old := &h.revisions[h.stateless]
+		h.stateBytes -= old.cost()
+		old.state = nil
+		h.stateless++
+	}
+	drop := 0
+	for drop < last && (len(h.revisions)-drop > maxRevisions || h.patchBytes > maxPatchBytes) {
+		old := &h.revisions[drop]
+		h.patchBytes -= len(old.change.Patch)
+		if old.state != nil {
+			h.stateBytes -= old.cost()
+		}
+		drop++
+	}
+	if drop > 0 {
+		h.revisions = slices.Delete(h.revisions, 0, drop)
+		h.stateless = max(0, h.stateless-drop)
+	}
+}
+
+// renew replaces the newest state by one that says the same.
+func (h *history) renew(state content.State) {
+	if n := len(h.revisions); n > 0 {
+		h.revisions[n-1].state = state
+	}
+}
+
+// at returns the index of the revision that a reader at cursor holds, or -1.
+func (h *history) at(cursor fanout.Cursor) int {
+	if len(h.revisions) == 0 || cursor < h.revisions[0].cursor || cursor > h.revisions[len(h.revisions)-1].cursor {
+		return -1
+	}
+	return int(cursor - h.revisions[0].cursor) // cursors have no gaps
+}
+
+// position returns the index of the revision at pos, or -1.
+func (h *history) position(pos freshet.Position) int {
+	for i := len(h.revisions) - 1; i >= 0; i-- {
+		if h.revisions[i].pos == pos {
+			return i
+		}
+	}
+	return -1
+}
+
+// since is the one change that leads from the i-th revision to the newest.
+func (h *history) since(i int, rules content.Rules) jsonpatch.Change {
+	from, to := &h.revisions[i], &h.revisions[len(h.revisions)-1]
+	if rules.IsItems() {
+		// A nil state differs wholly: an item topic's patches cannot be joined into anything better than its states tell.
+		return rules.Diff(from.state, to.state)
+	}
+	if old, ok := from.state.(*jsonpatch.Document); ok {
+		return jsonpatch.Diff(old, to.state.(*jsonpatch.Document)) // shorter than any joined patches, and sooner done
+	}
+	patches := make([][]byte, 0, len(h.revisions)-i-1)
+	for _, r := range h.revisions[i+1:] {
+		patches = append(patches, r.change.Patch)
+	}
+	return jsonpatch.Compose(nil, to.state.(*jsonpatch.Document), patches...)
+}

@@ -1,0 +1,48 @@
+package router
+
+import "github.com/freshet-io/freshet"
+
+// Form says how the body of a publication relates to the document before it.
+type Form int
+
+// The forms of a publication.
+const (
+	Whole      Form = iota // a document, or an array of items
+	JSONPatch              // operations of RFC 6902
+	MergePatch             // a merge patch of RFC 7396
+)
+
+// Publication is what a publisher sent.
+type Publication struct {
+	Body []byte // the router takes it over
+	Form Form
+
+	// Match, unless empty, lets the publication pass only if the document before it is one of these.
+	Match []Match
+
+	// IdempotencyKey, unless empty, makes repetitions of the same publication within 24 hours do nothing.
+	IdempotencyKey string
+}
+
+// Match is a condition on the document that a publication replaces.
+type Match struct {
+	Any     bool   // there is one at all
+	Epoch   string // empty: whatever epoch
+	Version freshet.Version
+}
+
+func (m Match) holds(p freshet.Position) bool {
+	if p.IsZero() {
+		return false
+	}
+	return m.Any || m.Version == p.Version && (m.Epoch == "" || m.Epoch == p.Epoch)
+}
+
+// Outcome is what became of a publication.
+type Outcome struct {
+	// Position is where the topic is now; zero if it has no document.
+	Position freshet.Position
+	Changed  bool // the publication made a new version
+	Dropped  bool // nobody is subscribed, and the topic publishes only for subscribers
+	Replayed bool // an earlier publication had the same idempotency key; Position is its outcome
+}

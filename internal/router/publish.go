@@ -1,0 +1,222 @@
+package router
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/content"
+	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/jsonpatch"
+)
+
+// maxRaces bounds how often a publication starts over because others were faster.
+const maxRaces = 20
+
+// Publish makes a publication the newest document of its topic. When it returns without an error, the publication is in the
+// grid, in order; otherwise it changed nothing. The topic's settings must be effective ones.
+func (r *Router) Publish(ctx context.Context, topic *freshet.Topic, p Publication) (Outcome, error) {
+	if p.IdempotencyKey == "" {
+		return r.publish(ctx, topic, p)
+	}
+	claim, earlier, err := r.claim(ctx, topic.ID, p)
+	if err != nil || earlier != nil {
+		return deref(earlier), err
+	}
+	out, err := r.publish(ctx, topic, p)
+	claim.settle(ctx, out, err)
+	return out, err
+}
+
+func (r *Router) publish(ctx context.Context, topic *freshet.Topic, p Publication) (Outcome, error) {
+	t, err := r.host(ctx, topic)
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer r.release(t)
+	force := topic.Publisher.ForcePublishing == nil || *topic.Publisher.ForcePublishing
+	t.publishing.Lock()
+	defer t.publishing.Unlock()
+	for range maxRaces {
+		out, err := t.publish(ctx, p, force)
+		if !errors.Is(err, grid.ErrConflict) {
+			return out, err
+		}
+		doc, err := r.grid.Document(ctx, t.id)
+		if err != nil {
+			return Outcome{}, err
+		}
+		t.changed(doc)
+	}
+	return Outcome{}, freshet.Errorf(freshet.Unavailable, "Too many publications to this topic at once; try again")
+}
+
+// publish tries once. The caller holds t.publishing.
+func (t *topic) publish(ctx context.Context, p Publication, force bool) (Outcome, error) {
+	t.mu.Lock()
+	held, pos, at := t.state, t.pos, t.at
+	t.mu.Unlock()
+	if !matches(p.Match, pos) {
+		return Outcome{}, freshet.Errorf(freshet.PreconditionFailed, "The newest document is another one than If-Match asks for")
+	}
+	now := time.Now()
+	next, err := t.apply(held, p, now)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if !force {
+		present, err := t.router.grid.Present(ctx, t.id)
+		if err != nil {
+			return Outcome{}, err
+		}
+		if !present {
+			return Outcome{Position: pos, Dropped: true}, nil
+		}
+	}
+	doc := grid.Document{Content: &stored{t.rules, next.State}, At: now, Patch: next.Change.Patch, PatchFrom: pos}
+	if next.Change.Kind == jsonpatch.Same {
+		if pos.IsZero() || !t.dueForRenewal(at, now) {
+			return Outcome{Position: pos}, nil
+		}
+		doc.Renewal = true
+	}
+	if doc.Position, err = t.router.grid.Put(ctx, t.id, pos, doc); err != nil {
+		return Outcome{}, err
+	}
+	t.changed(doc) // the grid may tell us later, but the next publication must not wait for that
+	return Outcome{Position: doc.Position, Changed: !doc.Renewal}, nil
+}
+
+// dueForRenewal reports whether publishing the same again must be told to the grid, so that the document does not expire. A
+// small part of the TTL may be lost; in return a chatty publisher costs nothing.
+func (t *topic) dueForRenewal(at, now time.Time) bool {
+	return t.router.ttl > 0 && now.Sub(at) > t.router.ttl/16
+}
+
+func matches(conditions []Match, pos freshet.Position) bool {
+	for _, m := range conditions {
+		if m.holds(pos) {
+			return true
+		}
+	}
+	return len(conditions) == 0
+}
+
+// apply returns what the publication makes of the held state.
+func (t *topic) apply(held content.State, p Publication, now time.Time) (content.Publication, error) {
+	next, err := t.applyForm(held, p, now)
+	if err != nil {
+		return next, refusal(err)
+	}
+	if next.State != nil && next.State.Len() > t.router.limits.MaxBytes {
+		return next, freshet.Errorf(freshet.TooLarge, "The topic's document would be longer than %d bytes", t.router.limits.MaxBytes)
+	}
+	return next, nil
+}
+
+func (t *topic) applyForm(held content.State, p Publication, now time.Time) (content.Publication, error) {
+	if p.Form == Whole {
+		return t.rules.Publish(held, p.Body, now)
+	}
+	if t.rules.IsItems() {
+		return content.Publication{}, freshet.Errorf(freshet.MethodNotAllowed, "An item topic takes items by POST, not patches")
+	}
+	old, _ := held.(*jsonpatch.Document)
+	if old == nil {
+		return content.Publication{}, freshet.Errorf(freshet.Conflict, "Nothing was published to this topic yet; there is no document to patch")
+	}
+	patched, err := patch(old, p, t.router.limits)
+	if err != nil {
+		return content.Publication{}, err
+	}
+	change := jsonpatch.Diff(old, patched)
+	if change.Kind == jsonpatch.Same {
+		patched = old
+	}
+	return content.Publication{State: patched, Change: change}, nil
+}
+
+func patch(old *jsonpatch.Document, p Publication, limits jsonpatch.Limits) (*jsonpatch.Document, error) {
+	if p.Form == MergePatch {
+		return jsonpatch.Merge(old, p.Body, limits)
+	}
+	return jsonpatch.Apply(old, p.Body, limits)
+}
+
+// refusal gives the errors of content their kind. Their texts say where a body is wrong and may be shown.
+func refusal(err error) error {
+	if e, ok := errors.AsType[*jsonpatch.SyntaxError](err); ok {
+		return freshet.Errorf(freshet.Invalid, "The body is not acceptable JSON: %s", e.Error())
+	}
+	if e, ok := errors.AsType[*content.ItemError](err); ok {
+		return freshet.Errorf(freshet.Invalid, "The body does not fit the topic: %s", e.Error())
+	}
+	if e, ok := errors.AsType[*jsonpatch.PatchError](err); ok && e.Index < 0 {
+		return freshet.Errorf(freshet.Invalid, "The patch is not acceptable: %s", e.Error())
+	} else if ok {
+		return freshet.Errorf(freshet.Conflict, "The patch does not apply: %s", e.Error())
+	}
+	return err
+}
+
+// claim is the right to be the one publication with an idempotency key.
+type claim struct {
+	grid    grid.Claims
+	name    string
+	body    string // a fingerprint, so that the key cannot be used for something else by mistake
+	pending string
+}
+
+const (
+	claimWindow   = 24 * time.Hour
+	pendingWindow = time.Minute // how long a publication that died with its node blocks its repetition
+	pendingMark   = "pending"
+)
+
+// claim returns the claim, or the outcome of the earlier publication that has it.
+func (r *Router) claim(ctx context.Context, topicID string, p Publication) (*claim, *Outcome, error) {
+	c := &claim{grid: r.grid, name: "publication/" + topicID + "/" + fingerprint([]byte(p.IdempotencyKey)), body: fingerprint(p.Body)}
+	c.pending = c.body + " " + pendingMark + " " + freshet.NewID()
+	held, err := r.grid.Swap(ctx, c.name, "", c.pending, pendingWindow)
+	if err != nil || held == c.pending {
+		return c, nil, err
+	}
+	body, outcome, _ := strings.Cut(held, " ")
+	if body != c.body {
+		return nil, nil, freshet.Errorf(freshet.Conflict, "This Idempotency-Key was used for another publication")
+	}
+	if strings.HasPrefix(outcome, pendingMark) {
+		e := freshet.Errorf(freshet.Conflict, "A publication with this Idempotency-Key is still under way")
+		e.RetryAfter = time.Second
+		return nil, nil, e
+	}
+	pos, _ := freshet.ParsePosition(outcome)
+	return nil, &Outcome{Position: pos, Replayed: true}, nil
+}
+
+// settle records the outcome, or frees the key for another try. If it cannot, the claim frees itself soon; that is no reason to
+// call a stored publication failed.
+func (c *claim) settle(ctx context.Context, out Outcome, failed error) {
+	ctx = context.WithoutCancel(ctx)
+	if failed != nil {
+		_, _ = c.grid.Swap(ctx, c.name, c.pending, "", 0)
+		return
+	}
+	_, _ = c.grid.Swap(ctx, c.name, c.pending, c.body+" "+out.Position.String(), claimWindow)
+}
+
+func fingerprint(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:16])
+}
+
+func deref(o *Outcome) Outcome {
+	if o == nil {
+		return Outcome{}
+	}
+	return *o
+}

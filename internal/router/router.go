@@ -1,0 +1,176 @@
+// Package router is the heart: publications in, cursors out.
+//
+// Every topic is a log of revisions and every subscriber is a cursor into it. The router holds, for each topic that this
+// node serves, the newest state, a bounded history of revisions, and a [Feed] per variant in use. A publication is compared
+// once, encoded once per variant, and appended; whoever is behind is led to the newest version by the cheapest event that
+// gets there. There are no queues.
+//
+// It deliberately does not know who may publish or subscribe, sockets, or HTTP. Patches are made here, on each node, from the
+// documents that the grid carries; so a lost message makes a patch span more and never breaks a chain.
+//
+// Everything exported is safe for concurrent use. Locks are taken in the order Router.mu, topic.publishing, topic.mu, Feed.mu;
+// the grid is called with none of them but publishing held.
+package router
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/content"
+	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/jsonpatch"
+)
+
+// Options are the limits of a Router. Zero values mean the defaults.
+type Options struct {
+	Log *slog.Logger
+
+	// MessageTTL is how long an item of an item topic stays without being published again; 0 keeps it. It must be the grid's.
+	MessageTTL time.Duration
+
+	// MaxDocument bounds what the publications to a topic may add up to, in bytes; 32 MiB by default.
+	MaxDocument int
+
+	// Linger is how long a topic's history is kept after its last use here, for subscribers that come back; 5 minutes by
+	// default.
+	Linger time.Duration
+}
+
+const (
+	defaultMaxDocument = 32 << 20
+	defaultLinger      = 5 * time.Minute
+)
+
+// Router holds the topics that are in use on this node.
+type Router struct {
+	// Static after New.
+	grid   grid.Grid
+	log    *slog.Logger
+	ttl    time.Duration
+	linger time.Duration
+	limits jsonpatch.Limits
+
+	// Guarded by mu.
+	mu      sync.Mutex
+	topics  map[string]*topic
+	janitor *time.Timer
+	closed  bool
+}
+
+// New returns a Router over g. Close it before the grid.
+func New(g grid.Grid, opts Options) *Router {
+	r := &Router{grid: g, log: opts.Log, ttl: opts.MessageTTL, linger: opts.Linger, topics: make(map[string]*topic)}
+	r.limits.MaxBytes = opts.MaxDocument
+	if r.limits.MaxBytes <= 0 {
+		r.limits.MaxBytes = defaultMaxDocument
+	}
+	if r.linger <= 0 {
+		r.linger = defaultLinger
+	}
+	if r.log == nil {
+		r.log = slog.New(slog.DiscardHandler)
+	}
+	r.janitor = time.AfterFunc(r.linger, r.sweep)
+	return r
+}
+
+// Close lets go of every topic. Feeds stay readable but learn nothing new.
+func (r *Router) Close() error {
+	r.mu.Lock()
+	r.closed = true
+	r.janitor.Stop()
+	topics := r.topics
+	r.topics = make(map[string]*topic)
+	r.mu.Unlock()
+	for _, t := range topics {
+		t.unfollow()
+	}
+	return nil
+}
+
+// Document returns the topic's current document as its subscribers see it. A zero position means that there is none.
+func (r *Router) Document(ctx context.Context, topic freshet.Topic) (body []byte, at freshet.Position, err error) {
+	t, err := r.host(ctx, &topic)
+	if err != nil {
+		return nil, freshet.Position{}, err
+	}
+	defer r.release(t)
+	t.mu.Lock()
+	state, pos := t.state, t.pos
+	t.mu.Unlock()
+	if state == nil {
+		return nil, freshet.Position{}, nil
+	}
+	return state.Bytes(), pos, nil
+}
+
+// Forget drops the document of a topic that no longer exists.
+func (r *Router) Forget(ctx context.Context, topicID string) error {
+	return r.grid.Delete(ctx, topicID)
+}
+
+// rules are how the publications of a topic are understood.
+func (r *Router) rules(topic *freshet.Topic) content.Rules {
+	if p := topic.Publisher.Payload; p.Type == freshet.PayloadItem {
+		return content.ItemRules(p.ItemIDPath.Segments(), r.limits)
+	}
+	return content.SnapshotRules(r.limits)
+}
+
+// host returns the topic, following it if nobody did yet. Release it after use.
+func (r *Router) host(ctx context.Context, ft *freshet.Topic) (*topic, error) {
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return nil, freshet.Errorf(freshet.Unavailable, "The server is shutting down")
+	}
+	t := r.topics[ft.ID]
+	if t == nil {
+		t = &topic{id: ft.ID, rules: r.rules(ft), router: r, feeds: make(map[Variant]*Feed)}
+		r.topics[ft.ID] = t
+	}
+	t.users++
+	r.mu.Unlock()
+	// The first one follows the topic for all who wait; it must not fail them by giving up itself.
+	t.follow.Do(func() { t.err = t.startFollowing(context.WithoutCancel(ctx)) })
+	if t.err != nil {
+		r.mu.Lock()
+		if r.topics[ft.ID] == t {
+			delete(r.topics, ft.ID) // the next one tries again
+		}
+		r.mu.Unlock()
+		return nil, t.err
+	}
+	return t, nil
+}
+
+func (r *Router) release(t *topic) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t.users--
+	t.lastUsed = time.Now()
+}
+
+// sweep lets go of topics that were not used for a while.
+func (r *Router) sweep() {
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return
+	}
+	var idle []*topic
+	for id, t := range r.topics {
+		if t.users == 0 && time.Since(t.lastUsed) >= r.linger {
+			delete(r.topics, id)
+			idle = append(idle, t)
+		}
+	}
+	r.janitor.Reset(r.linger / 2)
+	r.mu.Unlock()
+	for _, t := range idle {
+		t.unfollow()
+	}
+}

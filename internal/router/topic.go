@@ -1,0 +1,214 @@
+package router
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/content"
+	"github.com/freshet-io/freshet/internal/fanout"
+	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/jsonpatch"
+)
+
+// topic is one topic on this node: what the grid last said, the history that led there, and the feeds made from it.
+type topic struct {
+	// Static.
+	id     string
+	rules  content.Rules
+	router *Router
+
+	// Guarded by Router.mu.
+	users    int
+	lastUsed time.Time
+
+	follow sync.Once
+	err    error // of following; set once
+	stop   func()
+
+	publishing sync.Mutex // one publication at a time: on one node they would only lose races against each other
+
+	presence sync.Mutex // guards the two below
+	readers  int
+	leave    func()
+
+	// Guarded by mu. cursor counts what happened here; unlike versions it has no gaps and survives epochs.
+	mu      sync.Mutex
+	cursor  fanout.Cursor
+	pos     freshet.Position
+	at      time.Time
+	state   content.State // nil: no document
+	history history
+	feeds   map[Variant]*Feed
+	whole   []*Feed        // those without a filter: every revision concerns them
+	views   *content.Views // of an item topic with filtered feeds
+	byView  map[*content.View][]*Feed
+	frames  frameCache
+	expiry  *time.Timer // of the oldest item
+}
+
+// stored carries a state through the grid without a detour over bytes.
+type stored struct {
+	rules content.Rules
+	state content.State
+}
+
+// Bytes implements grid.Content.
+func (s *stored) Bytes() []byte { return s.rules.Store(s.state) }
+
+// followTimeout bounds how long the first use of a topic waits for the grid.
+const followTimeout = 10 * time.Second
+
+func (t *topic) startFollowing(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, followTimeout)
+	defer cancel()
+	t.stop, err = t.router.grid.Watch(ctx, t.id, t.changed)
+	return err
+}
+
+func (t *topic) unfollow() {
+	t.follow.Do(func() { t.err = freshet.Errorf(freshet.Unavailable, "The server is shutting down") })
+	if t.stop != nil {
+		t.stop()
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.expiry != nil {
+		t.expiry.Stop()
+		t.expiry = nil
+	}
+}
+
+// changed takes what the grid says is the newest document. It may be told the same twice, and late.
+func (t *topic) changed(doc grid.Document) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case doc.IsZero():
+		t.vanish()
+	case doc.Position == t.pos:
+		t.renew(doc)
+	case doc.Position.Epoch == t.pos.Epoch && doc.Position.Version < t.pos.Version:
+		// Reads of a cluster may go back in time; we do not.
+	default:
+		t.advance(doc)
+	}
+}
+
+// vanish forgets the document. Subscribers keep what they have; the next document will reach them whole.
+func (t *topic) vanish() {
+	if t.state == nil {
+		return
+	}
+	t.cursor++
+	t.pos, t.state, t.at = freshet.Position{}, nil, time.Time{}
+	t.history.reset()
+	t.frames.reset()
+	t.rebuildViews()
+}
+
+// renew takes a state that says the same but was published later. The same publication told twice is no such thing; taking its
+// state again could only lose what the held one shares with those before it.
+func (t *topic) renew(doc grid.Document) {
+	if !doc.At.After(t.at) {
+		return
+	}
+	state, ok := t.stateOf(doc)
+	if !ok || state == t.state {
+		t.at = doc.At
+		return
+	}
+	if delta := t.delta(state); delta != nil {
+		t.views.Advance(delta)
+	}
+	t.state, t.at = state, doc.At
+	t.history.renew(state)
+	t.armExpiry()
+}
+
+// advance makes the document the newest revision.
+func (t *topic) advance(doc grid.Document) {
+	state, ok := t.stateOf(doc)
+	if !ok {
+		return
+	}
+	change := t.changeTo(doc, state)
+	var delta *content.Delta
+	if doc.Position.Epoch == t.pos.Epoch {
+		delta = t.delta(state)
+	}
+	t.cursor++
+	t.pos, t.state, t.at = doc.Position, state, doc.At
+	t.history.add(revision{cursor: t.cursor, pos: t.pos, state: state, change: change})
+	t.frames.reset()
+	for _, f := range t.whole {
+		f.add(change)
+	}
+	t.advanceViews(delta)
+	t.armExpiry()
+}
+
+// changeTo is what leads from the held state to the document's. The publisher's own answer is used if it fits.
+func (t *topic) changeTo(doc grid.Document, state content.State) jsonpatch.Change {
+	switch {
+	case t.state == nil || doc.Position.Epoch != t.pos.Epoch:
+		return jsonpatch.Change{Kind: jsonpatch.Whole}
+	case doc.PatchFrom != t.pos:
+		return t.rules.Diff(t.state, state)
+	case doc.Patch == nil:
+		return jsonpatch.Change{Kind: jsonpatch.Whole}
+	}
+	return jsonpatch.Change{Kind: jsonpatch.Patched, Patch: doc.Patch}
+}
+
+func (t *topic) stateOf(doc grid.Document) (content.State, bool) {
+	if s, ok := doc.Content.(*stored); ok {
+		return s.state, true
+	}
+	state, err := t.rules.Load(t.state, doc.Content.Bytes())
+	if err != nil {
+		// What cannot be read cannot be served; the next publication repairs it.
+		t.router.log.Error("document in the grid is unreadable", "topic", t.id, "position", doc.Position.String(), "err", err)
+		return nil, false
+	}
+	return state, true
+}
+
+// armExpiry sees to it that single items disappear when their time has come.
+func (t *topic) armExpiry() {
+	items, ok := t.state.(*content.Items)
+	if !ok || t.router.ttl <= 0 || t.expiry != nil {
+		return
+	}
+	if oldest, any := items.Oldest(); any {
+		t.expiry = time.AfterFunc(time.Until(oldest.Add(t.router.ttl))+time.Millisecond, t.expireItems)
+	}
+}
+
+// expireItems takes out items that nobody published for the TTL. Several nodes may try; one wins, the others learn of it.
+func (t *topic) expireItems() {
+	t.publishing.Lock()
+	defer t.publishing.Unlock()
+	t.mu.Lock()
+	t.expiry = nil
+	items, _ := t.state.(*content.Items)
+	pos, at := t.pos, t.at
+	t.mu.Unlock()
+	if items == nil {
+		return
+	}
+	if left := items.Expire(time.Now().Add(-t.router.ttl)); left != items {
+		change := t.rules.Diff(items, left)
+		ctx, cancel := context.WithTimeout(context.Background(), followTimeout)
+		defer cancel()
+		// The TTL of the whole document goes on counting from the last publication. A failure is made good below.
+		doc := grid.Document{Content: &stored{t.rules, left}, At: at, Patch: change.Patch, PatchFrom: pos}
+		if _, err := t.router.grid.Put(ctx, t.id, pos, doc); err != nil {
+			t.router.log.Debug("items did not expire", "topic", t.id, "err", err)
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.armExpiry()
+}
