@@ -1,0 +1,123 @@
+// Package publish is the publishing API: it takes documents over HTTP and hands them to the router.
+//
+// It knows HTTP and nothing else: who may publish is the catalog's answer, what a publication changes is the router's. It
+// keeps no state; its handler is safe for concurrent use.
+package publish
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/catalog"
+	"github.com/freshet-io/freshet/internal/httpkit"
+	"github.com/freshet-io/freshet/internal/openapi"
+	"github.com/freshet-io/freshet/internal/router"
+)
+
+// Catalog answers who may publish.
+type Catalog interface {
+	MayPublish(ctx context.Context, topicID, key string) (*catalog.Grant, error)
+}
+
+// Router takes publications.
+type Router interface {
+	Publish(ctx context.Context, topic *freshet.Topic, p router.Publication) (router.Outcome, error)
+}
+
+// Options are the limits of the publishing API. Zero values mean the defaults.
+type Options struct {
+	// MaxBody bounds a body after decompression; 4 MiB by default.
+	MaxBody int64
+
+	// BodyTimeout is how long a client may take to send a body; 15 s by default.
+	BodyTimeout time.Duration
+
+	// Counter and PerMinute limit the publications of one app. No counter, or 0: no limit.
+	Counter   httpkit.Counter
+	PerMinute int64
+}
+
+const (
+	defaultMaxBody     = 4 << 20
+	defaultBodyTimeout = 15 * time.Second
+)
+
+type api struct {
+	log     *slog.Logger
+	catalog Catalog
+	router  Router
+	opts    Options
+}
+
+// New returns the handler of the publishing API and of its description to browse. Its paths are relative to where it
+// is mounted.
+func New(log *slog.Logger, catalog Catalog, rt Router, opts Options) (http.Handler, error) {
+	if opts.MaxBody <= 0 {
+		opts.MaxBody = defaultMaxBody
+	}
+	if opts.BodyTimeout <= 0 {
+		opts.BodyTimeout = defaultBodyTimeout
+	}
+	a := &api{log: log, catalog: catalog, router: rt, opts: opts}
+	mux := http.NewServeMux()
+	for _, r := range routes() {
+		mux.Handle(r.method+" "+r.path, httpkit.Serve(log, func(w http.ResponseWriter, req *http.Request) error {
+			return a.publish(w, req, r.forms)
+		}))
+	}
+	if err := openapi.Browse(mux, Description(), "openapi", "api-browser"); err != nil {
+		return nil, err
+	}
+	return httpkit.Chain(httpkit.JSONMux(log, mux), httpkit.CORS(), httpkit.Gzip()), nil
+}
+
+// publish refuses for the cheapest reason first: a body is read only from somebody who may send it.
+func (a *api) publish(w http.ResponseWriter, r *http.Request, forms map[string]router.Form) error {
+	grant, err := a.catalog.MayPublish(r.Context(), r.PathValue("topic_id"), r.Header.Get("X-Sd-Publisher-Key"))
+	if err != nil {
+		return err
+	}
+	if grant.Topic.Publisher.Type != freshet.HTTPPost {
+		return freshet.Errorf(freshet.MethodNotAllowed, "This topic is fed by polling; nobody can post to it")
+	}
+	if err := a.takeBudget(w, r, grant.AppID); err != nil {
+		return err
+	}
+	var p router.Publication
+	if p.Form, err = readForm(w, r, forms); err != nil {
+		return err
+	}
+	if p.Match, err = readMatch(r.Header.Values("If-Match")); err != nil {
+		return err
+	}
+	if p.IdempotencyKey, err = readIdempotencyKey(r.Header); err != nil {
+		return err
+	}
+	if p.Body, err = a.readBody(w, r); err != nil {
+		return err
+	}
+	out, err := a.router.Publish(r.Context(), &grant.Topic, p)
+	if err != nil {
+		return err
+	}
+	if !out.Position.IsZero() {
+		w.Header().Set("ETag", `"`+out.Position.String()+`"`)
+	}
+	if out.Replayed {
+		w.Header().Set("Idempotent-Replayed", "true")
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (a *api) takeBudget(w http.ResponseWriter, r *http.Request, appID string) error {
+	if a.opts.Counter == nil {
+		return nil
+	}
+	budget, err := httpkit.Take(r.Context(), a.opts.Counter, "publish/"+appID, a.opts.PerMinute, time.Now())
+	budget.SetHeaders(w.Header())
+	return err
+}

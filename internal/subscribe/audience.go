@@ -1,0 +1,343 @@
+package subscribe
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/catalog"
+	"github.com/freshet-io/freshet/internal/fanout"
+	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/router"
+)
+
+// registry knows which permissions the open streams live on, and asks for them again when something changed.
+type registry struct {
+	// Static after newRegistry.
+	log        *slog.Logger
+	catalog    Catalog
+	router     Router
+	fanout     *fanout.Fanout
+	recheck    time.Duration
+	left       func() // called for every member that goes
+	stopNotice func()
+	done       chan struct{}
+	finished   chan struct{}
+	wake       chan struct{} // of run; holds one
+
+	// Guarded by mu.
+	mu        sync.Mutex
+	audiences map[askKey]*audience
+	accounts  map[string]int64         // connections by user
+	notices   map[grid.Notice]struct{} // to be looked at
+	count     uint64                   // of notices so far
+	suspects  []*audience              // to be asked for again
+	closing   []*group                 // without members, to be closed
+}
+
+// askKey is what makes two questions to the catalog the same.
+type askKey struct{ topic, key, timestamp, signature string }
+
+// audience is everybody who subscribed by the same question.
+type audience struct {
+	key    askKey
+	ask    catalog.SubscribeAsk
+	appID  string
+	userID string
+	topic  freshet.Topic
+	groups map[groupKey]*group
+}
+
+type groupKey struct {
+	variant router.Variant
+	legacy  bool // errors look different
+}
+
+// group is the part of an audience that gets the same bytes.
+type group struct {
+	key      groupKey
+	audience *audience
+	ready    chan struct{} // closed once the rest is set
+	err      error
+	feed     *router.Feed
+	streams  *fanout.Group
+	over     chan struct{} // closed when the permission is gone
+	reason   error         // why; set before over is closed
+
+	members int // guarded by registry.mu
+}
+
+func newRegistry(parts Parts, recheck time.Duration, left func()) *registry {
+	r := &registry{
+		log:       parts.Log,
+		catalog:   parts.Catalog,
+		router:    parts.Router,
+		fanout:    parts.Fanout,
+		recheck:   recheck,
+		left:      left,
+		done:      make(chan struct{}),
+		finished:  make(chan struct{}),
+		wake:      make(chan struct{}, 1),
+		audiences: make(map[askKey]*audience),
+		accounts:  make(map[string]int64),
+		notices:   make(map[grid.Notice]struct{}),
+	}
+	r.stopNotice = parts.Notices.OnNotice(r.notice)
+	go r.run()
+	return r
+}
+
+func (r *registry) close() {
+	r.stopNotice()
+	close(r.done)
+	<-r.finished
+}
+
+// seen counts the notices so far. What was asked before it changed must be asked again.
+func (r *registry) seen() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.count
+}
+
+// recheckSince closes the gap between asking and joining: a notice in between found no stream of this group to end.
+func (r *registry) recheckSince(seen uint64, g *group) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.count != seen {
+		r.suspects = append(r.suspects, g.audience)
+		r.signal()
+	}
+}
+
+// join adds a member to the group for a request that the catalog granted, if its account has less than limit connections;
+// 0 means any number. A member must leave again; who could not join has left already.
+func (r *registry) join(ctx context.Context, q *request, grant *catalog.Grant, limit int64) (*group, error) {
+	key := groupKey{q.variant, q.legacy}
+	g, first := r.member(q.ask, key, grant, limit)
+	if g == nil {
+		r.left()
+		return nil, freshet.Errorf(freshet.ConnectionLimit, "Too many connections: this account may have %d", limit)
+	}
+	if first {
+		g.open(ctx, r, grant.Topic)
+	}
+	<-g.ready
+	if g.err != nil {
+		r.leave(g)
+		return nil, g.err
+	}
+	return g, nil
+}
+
+// member counts a member into its group and says whether it is the first there. nil: the account has too many.
+func (r *registry) member(ask catalog.SubscribeAsk, key groupKey, grant *catalog.Grant, limit int64) (g *group, first bool) {
+	ak := askKey{topic: ask.TopicID, key: ask.Key}
+	if ask.Signed != nil {
+		ak.timestamp, ak.signature = ask.Signed.Timestamp, ask.Signed.Value
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if limit > 0 && r.accounts[grant.UserID] >= limit {
+		return nil, false
+	}
+	a := r.audiences[ak]
+	if a == nil {
+		a = &audience{key: ak, ask: ask, appID: grant.AppID, userID: grant.UserID, topic: grant.Topic, groups: make(map[groupKey]*group)}
+		r.audiences[ak] = a
+	}
+	g = a.groups[key]
+	if g == nil {
+		first = true
+		g = &group{key: key, audience: a, ready: make(chan struct{}), over: make(chan struct{})}
+		a.groups[key] = g
+	}
+	g.members++
+	r.accounts[a.userID]++
+	return g, first
+}
+
+// open does what takes time, once for all who wait.
+func (g *group) open(ctx context.Context, r *registry, topic freshet.Topic) {
+	defer close(g.ready)
+	g.feed, g.err = r.router.Subscribe(context.WithoutCancel(ctx), &topic, g.key.variant)
+	if g.err == nil {
+		g.streams = r.fanout.NewGroup(g.feed, g.key.variant.Compressed, func() { r.leave(g) })
+	}
+}
+
+// leave takes a member out. It may run in an event loop, so what takes time is left to run.
+func (r *registry) leave(g *group) {
+	r.left()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	user := g.audience.userID
+	if r.accounts[user]--; r.accounts[user] == 0 {
+		delete(r.accounts, user)
+	}
+	if g.members--; g.members > 0 {
+		return
+	}
+	r.detach(g)
+	if g.err == nil {
+		r.closing = append(r.closing, g)
+		r.signal()
+	}
+}
+
+// detach keeps new members out of the group. The caller holds mu.
+func (r *registry) detach(g *group) {
+	a := g.audience
+	if a.groups[g.key] == g {
+		delete(a.groups, g.key)
+	}
+	if len(a.groups) == 0 && r.audiences[a.key] == a {
+		delete(r.audiences, a.key)
+	}
+}
+
+func (r *registry) notice(n grid.Notice) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.count++
+	r.notices[n] = struct{}{}
+	r.signal()
+}
+
+func (r *registry) signal() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// settle is how long run waits after a notice: others of the same kind follow at once, and the catalog must have heard it too.
+const settle = 50 * time.Millisecond
+
+func (r *registry) run() {
+	defer close(r.finished)
+	again := time.NewTicker(r.recheck)
+	defer again.Stop()
+	for {
+		select {
+		case <-r.done:
+			r.closeGroups()
+			return
+		case <-again.C:
+			r.askAgain(r.everybody())
+		case <-r.wake:
+			if r.hasNotices() && !r.pause(settle) {
+				continue
+			}
+			r.askAgain(r.concerned())
+		}
+		r.closeGroups()
+	}
+}
+
+func (r *registry) hasNotices() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.notices)+len(r.suspects) > 0
+}
+
+// pause returns false when the registry is being closed.
+func (r *registry) pause(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-r.done:
+		return false
+	}
+}
+
+func (r *registry) everybody() []*audience {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := make([]*audience, 0, len(r.audiences))
+	for _, a := range r.audiences {
+		all = append(all, a)
+	}
+	return all
+}
+
+// concerned returns the audiences that the waiting notices are about.
+func (r *registry) concerned() []*audience {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := r.suspects
+	r.suspects = nil
+	if len(r.notices) == 0 {
+		return all
+	}
+	about := func(scope grid.Scope, id string) bool {
+		_, ok := r.notices[grid.Notice{Scope: scope, ID: id}]
+		return ok
+	}
+	for _, a := range r.audiences {
+		if about(grid.ScopeTopic, a.ask.TopicID) || about(grid.ScopeApp, a.appID) || about(grid.ScopeUser, a.userID) {
+			all = append(all, a)
+		}
+	}
+	clear(r.notices)
+	return all
+}
+
+// askTimeout bounds one question, so that a catalog that hangs does not keep the others from being asked.
+const askTimeout = 5 * time.Second
+
+func (r *registry) askAgain(all []*audience) {
+	for _, a := range all {
+		ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+		_, err := r.catalog.MaySubscribe(ctx, a.ask)
+		cancel()
+		switch freshet.KindOf(err) {
+		case freshet.Internal, freshet.Unavailable, freshet.Timeout:
+			// No answer is not a refusal: streams outlive a catalog that is down for a while.
+			if err != nil {
+				r.log.Warn("permission could not be checked again", "topic", a.ask.TopicID, "err", err)
+			}
+		case freshet.TopicNotFound:
+			r.end(a, freshet.Errorf(freshet.TopicGone, "The topic was deleted"))
+		default:
+			r.end(a, err)
+		}
+	}
+}
+
+// end ends every stream of the audience.
+func (r *registry) end(a *audience, reason error) {
+	r.mu.Lock()
+	groups := make([]*group, 0, len(a.groups))
+	for _, g := range a.groups {
+		groups = append(groups, g)
+	}
+	for _, g := range groups {
+		r.detach(g) // whoever comes now must be judged anew
+	}
+	r.mu.Unlock()
+	for _, g := range groups {
+		<-g.ready
+		if g.err != nil {
+			continue
+		}
+		g.reason = reason
+		close(g.over)
+		g.streams.End(newFailure(reason, g.key.legacy, time.Now()).frame(retryFor(reason)))
+	}
+}
+
+func (r *registry) closeGroups() {
+	r.mu.Lock()
+	groups := r.closing
+	r.closing = nil
+	r.mu.Unlock()
+	for _, g := range groups {
+		g.streams.Close()
+		g.feed.Close()
+	}
+}

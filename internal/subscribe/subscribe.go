@@ -1,0 +1,297 @@
+// Package subscribe is the subscriber interface: it reads what a client asks for, and gives it a stream of events or, to old
+// browsers, one answer at a time.
+//
+// Errors are events, not statuses: browsers give up for good on anything but 200. Who may subscribe is the catalog's answer,
+// what is sent is the router's, and how it reaches the socket is fanout's. Streams live on a permission that was given
+// once; when a notice says that something changed, the same question is asked again, and a refusal ends the stream.
+//
+// A Server is safe for concurrent use. It has one goroutine, which asks again; streams belong to fanout.
+package subscribe
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/catalog"
+	"github.com/freshet-io/freshet/internal/fanout"
+	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/router"
+	"github.com/freshet-io/freshet/internal/sse"
+)
+
+// Catalog answers who may subscribe.
+type Catalog interface {
+	MaySubscribe(ctx context.Context, ask catalog.SubscribeAsk) (*catalog.Grant, error)
+}
+
+// Router opens feeds.
+type Router interface {
+	Subscribe(ctx context.Context, topic *freshet.Topic, v router.Variant) (*router.Feed, error)
+}
+
+// Parts are what a Server is made of.
+type Parts struct {
+	Log     *slog.Logger
+	Catalog Catalog
+	Router  Router
+	Fanout  *fanout.Fanout
+	Notices grid.Notices
+}
+
+// Options are the settings of a Server. Zero values mean the defaults.
+type Options struct {
+	// SnapshotEvent is the name of full documents, "snapshot" by default. Clients with an app token get "data" in any case.
+	SnapshotEvent string
+
+	// MaxConnections bounds the subscribers of this node; 0 does not.
+	MaxConnections int64
+
+	// AccountLimit returns how many connections the account of a grant may have on this node; 0 does not bound them. Nil
+	// bounds nobody. It is asked at every subscription and must be quick.
+	AccountLimit func(*catalog.Grant) int64
+
+	// LongPoll is how long an answer by long polling waits for news; 25 s by default.
+	LongPoll time.Duration
+
+	// Recheck is how often every permission is asked for again, in case a notice was lost; 15 s by default.
+	Recheck time.Duration
+}
+
+const (
+	snapshotEvent   = "snapshot"
+	legacyEvent     = "data"
+	defaultLongPoll = 25 * time.Second
+	defaultRecheck  = 15 * time.Second
+)
+
+// Server is the subscriber interface.
+type Server struct {
+	// Static after New.
+	log      *slog.Logger
+	catalog  Catalog
+	fanout   *fanout.Fanout
+	opts     Options
+	names    eventNames
+	headers  map[sse.Encoding]*fanout.Header
+	audience *registry
+
+	connections atomic.Int64
+	draining    atomic.Bool
+	drained     chan struct{} // closed when draining begins
+}
+
+// eventNames says what full documents are called.
+type eventNames struct{ standard string }
+
+func (n eventNames) forRequest(legacy bool) string {
+	if legacy {
+		return legacyEvent
+	}
+	return n.standard
+}
+
+// New returns a Server. Mount it at the root of its listener: it reads raw request targets. Close it after use.
+func New(parts Parts, opts Options) *Server {
+	if opts.SnapshotEvent == "" {
+		opts.SnapshotEvent = snapshotEvent
+	}
+	if opts.LongPoll <= 0 {
+		opts.LongPoll = defaultLongPoll
+	}
+	if opts.Recheck <= 0 {
+		opts.Recheck = defaultRecheck
+	}
+	if parts.Log == nil {
+		parts.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{
+		log:     parts.Log,
+		catalog: parts.Catalog,
+		fanout:  parts.Fanout,
+		opts:    opts,
+		names:   eventNames{opts.SnapshotEvent},
+		headers: make(map[sse.Encoding]*fanout.Header),
+		drained: make(chan struct{}),
+	}
+	s.audience = newRegistry(parts, opts.Recheck, func() { s.connections.Add(-1) })
+	for _, enc := range []sse.Encoding{sse.Identity, sse.Gzip, sse.Deflate} {
+		s.headers[enc] = fanout.NewHeader(streamHeader(enc))
+	}
+	return s
+}
+
+func streamHeader(enc sse.Encoding) http.Header {
+	h := http.Header{}
+	h.Set("Content-Type", sse.ContentType)
+	h.Set("Cache-Control", "no-cache, no-transform") // a proxy that compresses would also buffer
+	h.Set("X-Accel-Buffering", "no")
+	allowOrigin(h)
+	if enc != sse.Identity {
+		h.Set("Content-Encoding", enc.String())
+	}
+	return h
+}
+
+// Connections is how many subscribers are served now.
+func (s *Server) Connections() int64 { return s.connections.Load() }
+
+// Drain refuses new subscribers and ends the others, spread over the time that ctx leaves.
+func (s *Server) Drain(ctx context.Context) error {
+	if !s.draining.Swap(true) {
+		close(s.drained)
+	}
+	return s.fanout.Drain(ctx)
+}
+
+// Close ends the Server's own work. Close the Fanout before it, so that streams can still say good-bye.
+func (s *Server) Close() error {
+	s.audience.close()
+	return nil
+}
+
+// ServeHTTP answers one subscriber.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodOptions {
+		preflight(w, r)
+		return
+	}
+	target := parseTarget(r.RequestURI)
+	q, err := s.read(r, &target)
+	if r.Method == http.MethodHead {
+		copyHeader(w.Header(), streamHeader(q.encoding))
+		return
+	}
+	if err == nil {
+		err = s.serve(w, r, q)
+	}
+	if err != nil {
+		s.fail(w, r, q, err)
+	}
+}
+
+// read understands the request. The result is never nil, so that the error can be told in the client's own way.
+func (s *Server) read(r *http.Request, t *target) (*request, error) {
+	q, err := readRequest(r, t, s.names)
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return q, freshet.Errorf(freshet.MethodNotAllowed, "Subscribe with GET")
+	}
+	id, ok := t.topicID()
+	if !ok {
+		if _, source := t.sourceURL(); source {
+			// TODO: create a poller topic for the data source; until then there is nothing at such a path.
+			return q, freshet.Errorf(freshet.NotFound, "Subscribing to a data source by its URL is not possible here")
+		}
+		return q, freshet.Errorf(freshet.NotFound, "There is nothing at this path; topics are at /v1/topics/{id}")
+	}
+	q.ask.TopicID = id
+	return q, err
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, q *request) error {
+	if s.draining.Load() {
+		e := freshet.Errorf(freshet.Unavailable, "This server is going away; come back in a moment")
+		e.RetryAfter = time.Second + rand.N(4*time.Second)
+		return e
+	}
+	if err := s.admit(); err != nil {
+		return err
+	}
+	seen := s.audience.seen()
+	grant, err := s.catalog.MaySubscribe(r.Context(), q.ask)
+	if err != nil {
+		s.connections.Add(-1)
+		return err
+	}
+	limit := int64(0)
+	if s.opts.AccountLimit != nil {
+		limit = s.opts.AccountLimit(grant)
+	}
+	g, err := s.audience.join(r.Context(), q, grant, limit)
+	if err != nil {
+		return err
+	}
+	s.audience.recheckSince(seen, g)
+	if q.longPoll {
+		return s.longPoll(w, r, q, g)
+	}
+	s.fanout.Serve(w, r, fanout.Stream{
+		Group:  g.streams,
+		Header: s.headers[q.encoding],
+		Prefix: q.prefix(),
+		First:  g.feed.Begin(q.lastID),
+	})
+	return nil
+}
+
+// admit counts the subscriber in, or refuses it. Counting first makes the limit exact under any number of arrivals.
+func (s *Server) admit() error {
+	if n := s.connections.Add(1); s.opts.MaxConnections > 0 && n > s.opts.MaxConnections {
+		s.connections.Add(-1)
+		return freshet.Errorf(freshet.ConnectionLimit, "Too many connections: this server allows %d", s.opts.MaxConnections)
+	}
+	return nil
+}
+
+// prefix is what precedes the first event on this stream alone.
+func (q *request) prefix() []byte {
+	out := []byte(q.encoding.StreamHeader())
+	if q.padding == 0 {
+		return out
+	}
+	comment := sse.AppendComment(nil, q.padding)
+	if q.variant.Compressed {
+		return sse.AppendSegment(out, comment)
+	}
+	return append(out, comment...)
+}
+
+// fail tells the client what went wrong, as an event, and ends the answer.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, q *request, err error) {
+	f := newFailure(err, q.legacy, time.Now())
+	s.logFailure(r, f, err)
+	if q.longPoll {
+		s.answer(w, q, []answeredEvent{{Event: "error", Data: f.json()}})
+		return
+	}
+	h := w.Header()
+	copyHeader(h, streamHeader(q.encoding))
+	if f.Code == codes[freshet.MethodNotAllowed] {
+		h.Set("Allow", allowedMethods)
+	}
+	if r.ProtoMajor == 1 {
+		h.Set("Connection", "close") // nothing follows, and a refused client shall not hold a connection
+	}
+	var body []byte
+	if q.padding > 0 {
+		body = sse.AppendComment(body, q.padding)
+	}
+	body = append(body, f.frame(retryFor(err))...)
+	_, _ = w.Write(q.encoding.AppendWhole(nil, body)) // fails only when the client is gone
+}
+
+func (s *Server) logFailure(r *http.Request, f failure, err error) {
+	if f.Code/10000 == 5 && r.Context().Err() == nil {
+		// The path only: queries carry keys.
+		s.log.Error("subscription failed", "topic_path", safePath(r), "code", f.Code, "session", f.SessionID, "err", err)
+	}
+}
+
+// safePath is the path for logs. A data source's URL may carry secrets anywhere, so it is left out.
+func safePath(r *http.Request) string {
+	t := parseTarget(r.RequestURI)
+	if id, ok := t.topicID(); ok && freshet.IsID(id) {
+		return t.path
+	}
+	return "(other)"
+}
+
+func copyHeader(dst, src http.Header) {
+	for name, values := range src {
+		dst[name] = values
+	}
+}

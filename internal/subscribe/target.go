@@ -1,0 +1,179 @@
+package subscribe
+
+import (
+	"net/url"
+	"strings"
+)
+
+// target is what a request asks for, read from the raw request target: a path may be the absolute URL of a data source,
+// and net/http's idea of a clean path would destroy it.
+type target struct {
+	path   string // as sent
+	query  string // as sent
+	params []param
+}
+
+// param is one query parameter, in the order of the query.
+type param struct {
+	name, value string // value is decoded once
+	bad         bool   // the value's escapes are broken
+}
+
+// parseTarget reads the request target. Absolute-form requests, which proxies send, lose their scheme and authority.
+func parseTarget(raw string) target {
+	if scheme, rest, ok := strings.Cut(raw, "://"); ok && !strings.HasPrefix(raw, "/") && isScheme(scheme) {
+		if slash := strings.IndexAny(rest, "/?"); slash >= 0 {
+			raw = rest[slash:]
+		} else {
+			raw = "/"
+		}
+	}
+	var t target
+	t.path, t.query, _ = strings.Cut(raw, "?")
+	for part := range strings.SplitSeq(t.query, "&") {
+		if part == "" {
+			continue
+		}
+		name, value, _ := strings.Cut(part, "=")
+		p := param{name: unescape(name), value: value}
+		if decoded, err := url.QueryUnescape(value); err == nil {
+			p.value = decoded
+		} else {
+			p.bad = true
+		}
+		t.params = append(t.params, p)
+	}
+	return t
+}
+
+func isScheme(s string) bool { return strings.EqualFold(s, "http") || strings.EqualFold(s, "https") }
+
+func unescape(s string) string {
+	if decoded, err := url.QueryUnescape(s); err == nil {
+		return decoded
+	}
+	return s
+}
+
+// param returns the first parameter of that name. Names of headers do not depend on case, and neither do these.
+func (t *target) param(name string) (value string, found, bad bool) {
+	for i := range t.params {
+		if strings.EqualFold(t.params[i].name, name) {
+			return t.params[i].value, true, t.params[i].bad
+		}
+	}
+	return "", false, false
+}
+
+// topicID returns the topic that the path names, in any version of the interface that is served.
+func (t *target) topicID() (string, bool) {
+	for _, version := range versions {
+		if id, ok := strings.CutPrefix(t.path, "/"+version+"/topics/"); ok && id != "" && !strings.Contains(id, "/") {
+			return id, true
+		}
+	}
+	return "", false
+}
+
+// versions are the versions of the interface that are served side by side.
+var versions = []string{"v1", "latest"}
+
+// sourceURL returns the data source that the path names, for topics that are created by subscribing to them. One slash
+// after the scheme is accepted too, because some clients and proxies merge two into one.
+func (t *target) sourceURL() (string, bool) {
+	rest := strings.TrimPrefix(t.path, "/")
+	for _, scheme := range []string{"http:/", "https:/"} {
+		if len(rest) > len(scheme) && strings.EqualFold(rest[:len(scheme)], scheme) {
+			return rest, true
+		}
+	}
+	return "", false
+}
+
+// signedTexts are the readings of what a client may have signed, in the order in which they are compared: as sent, with
+// only what transports escape by themselves decoded, and fully decoded. A client signs before it adds parameters of
+// ours, so what follows the first of those is not part of it.
+func (t *target) signedTexts() []string {
+	path := t.path
+	if source, ok := t.sourceURL(); ok {
+		path = source // without the slash that is ours
+	}
+	base := path
+	if own := t.foreignQuery(); own != "" {
+		base += "?" + own
+	}
+	texts := []string{base}
+	add := func(s string) {
+		for _, have := range texts {
+			if have == s {
+				return
+			}
+		}
+		texts = append(texts, s)
+	}
+	add(decodeTransport(base))
+	if full, err := url.PathUnescape(base); err == nil {
+		add(full)
+	}
+	if base != path {
+		add(path)
+	}
+	return texts
+}
+
+// foreignQuery is the query up to the first parameter that is addressed to us.
+func (t *target) foreignQuery() string {
+	end := 0
+	for part := range strings.SplitSeq(t.query, "&") {
+		name, _, _ := strings.Cut(part, "=")
+		if isOurs(unescape(name)) {
+			break
+		}
+		end += len(part) + 1
+	}
+	return t.query[:max(0, min(end-1, len(t.query)))]
+}
+
+// isOurs reports whether a parameter is for us and not for a data source.
+func isOurs(name string) bool {
+	for _, prefix := range []string{"x-", "evs_"} {
+		if len(name) >= len(prefix) && strings.EqualFold(name[:len(prefix)], prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// decodeTransport decodes only escapes of spaces and of bytes outside ASCII: transports escape those after the client
+// signed.
+func decodeTransport(s string) string {
+	if !strings.Contains(s, "%") {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) {
+			hi, ok1 := unhex(s[i+1])
+			lo, ok2 := unhex(s[i+2])
+			if c := hi<<4 | lo; ok1 && ok2 && (c == ' ' || c >= 0x80) {
+				b.WriteByte(c)
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+func unhex(c byte) (byte, bool) {
+	switch {
+	case '0' <= c && c <= '9':
+		return c - '0', true
+	case 'a' <= c && c <= 'f':
+		return c - 'a' + 10, true
+	case 'A' <= c && c <= 'F':
+		return c - 'A' + 10, true
+	}
+	return 0, false
+}

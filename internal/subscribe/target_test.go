@@ -1,0 +1,79 @@
+package subscribe
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/freshet-io/freshet"
+)
+
+func TestTheRawTargetDecides(t *testing.T) {
+	for _, c := range []struct{ raw, topic, source, query string }{
+		{"/v1/topics/abc", "abc", "", ""},
+		{"/latest/topics/abc?x=1", "abc", "", "x=1"},
+		{"http://host:6080/v1/topics/abc?x", "abc", "", "x"},
+		{"HTTPS://host/v1/topics/abc", "abc", "", ""},
+		{"http://host", "", "", ""},
+		{"//v1/topics/abc", "", "", ""},
+		{"/v1/topics/../topics/abc", "", "", ""},
+		{"/v1/topics/abc/", "", "", ""},
+		{"/https://host/a//b/../c?x=1&y=2", "", "https://host/a//b/../c", "x=1&y=2"},
+		{"/http:/host/a", "", "http:/host/a", ""},
+		{"http://front/http://host/a", "", "http://host/a", ""},
+		{"/ftp://host/a", "", "", ""},
+		{"*", "", "", ""},
+		{"", "", "", ""},
+	} {
+		target := parseTarget(c.raw)
+		id, _ := target.topicID()
+		source, _ := target.sourceURL()
+		if id != c.topic || source != c.source || target.query != c.query {
+			t.Errorf("%q: topic %q, source %q, query %q", c.raw, id, source, target.query)
+		}
+	}
+}
+
+func TestReadingsOfASignedText(t *testing.T) {
+	for _, c := range []struct {
+		raw  string
+		want []string
+	}{
+		{"/v1/topics/abc?X-Auth-Sd-Ts=1&X-Auth-Sd-S=2", []string{"/v1/topics/abc"}},
+		{"/http://myRestservice.com/stocks?X-Sd-Token=x", []string{"http://myRestservice.com/stocks"}},
+		{"/https://api.example.com:8443/caf%C3%A9/prix?q=été&X-Sd-Token=x&z=1", []string{
+			"https://api.example.com:8443/caf%C3%A9/prix?q=été", "https://api.example.com:8443/café/prix?q=été", "https://api.example.com:8443/caf%C3%A9/prix"}},
+		{"/http://h/a%20b%2Fc?q=%C3%A9", []string{"http://h/a%20b%2Fc?q=%C3%A9", "http://h/a b%2Fc?q=é", "http://h/a b/c?q=é", "http://h/a%20b%2Fc"}},
+	} {
+		target := parseTarget(c.raw)
+		if got := target.signedTexts(); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q", c.raw, got)
+		}
+	}
+}
+
+func TestEveryKindHasACode(t *testing.T) {
+	for _, kind := range freshet.Kinds() {
+		if codes[kind] == 0 {
+			t.Errorf("kind %d has no code", kind)
+		}
+	}
+	for kind := range codes {
+		if !slices.Contains(freshet.Kinds(), kind) {
+			t.Errorf("kind %d does not exist", kind)
+		}
+	}
+}
+
+func FuzzTarget(f *testing.F) {
+	f.Add("/v1/topics/x?a=%zz&&b")
+	f.Add("http://a/http://b?X-Sd-Header=%25")
+	f.Fuzz(func(t *testing.T, raw string) {
+		target := parseTarget(raw)
+		target.topicID()
+		target.sourceURL()
+		if len(target.signedTexts()) == 0 {
+			t.Error("nothing to compare with")
+		}
+		_, _ = target.sourceAccept()
+	})
+}
