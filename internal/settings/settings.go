@@ -31,6 +31,10 @@ type Settings struct {
 		SnapshotEvent string
 		Heartbeat     time.Duration
 	}
+	TLS struct {
+		Certificate string // PEM file; empty means plain HTTP
+		Key         string // PEM file
+	}
 	Token struct {
 		Secret   freshet.Secret // empty means the one made at first start
 		Lifetime time.Duration

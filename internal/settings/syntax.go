@@ -54,6 +54,13 @@ func text(placeholder, valid string) syntax[string] {
 	}
 }
 
+// optionalText accepts any text.
+func optionalText(placeholder, valid string) syntax[string] {
+	s := text(placeholder, valid)
+	s.parse = func(text string) (string, error) { return text, nil }
+	return s
+}
+
 // enum accepts exactly the given words.
 func enum[T ~string](choices ...T) syntax[T] {
 	words := make([]string, len(choices))

@@ -95,6 +95,14 @@ var table = []Entry{
 		Help:  "Password of the administrator whom the first start creates",
 		value: bind(func(s *Settings) *freshet.Secret { return &s.Admin.Password }, hiddenText("PASSWORD", "at least 8 characters", checkAdminPassword)),
 	}, {
+		Key: "tls.certificate", Default: "",
+		Help:  "PEM file with the certificate chain of the gateway and subscriber listeners, read again when it changes; empty is plain HTTP",
+		value: bind(func(s *Settings) *string { return &s.TLS.Certificate }, optionalText("FILE", "empty, or a PEM file")),
+	}, {
+		Key: "tls.key", Default: "",
+		Help:  "PEM file with the private key of tls.certificate",
+		value: bind(func(s *Settings) *string { return &s.TLS.Key }, optionalText("FILE", "empty, or a PEM file")),
+	}, {
 		Key: "token.secret", Default: "", Privacy: Hidden,
 		Help:  "Secret that signs session tokens, instead of the one made at first start",
 		value: bind(func(s *Settings) *freshet.Secret { return &s.Token.Secret }, hiddenText("SECRET", "at least 32 characters", checkTokenSecret)),

@@ -1,0 +1,159 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/fanout"
+	"github.com/freshet-io/freshet/internal/settings"
+)
+
+// Limits of every listener. They bound what a client can hold without having sent a whole request.
+const (
+	readHeaderTimeout = 5 * time.Second
+	idleTimeout       = 60 * time.Second
+	maxHeaderBytes    = 16 << 10
+)
+
+// port is one bound listener.
+type port struct {
+	setting string // the key in the settings, for messages
+	name    string // the key in log lines
+	net.Listener
+}
+
+// ports are all listeners of the process, bound before anything is announced. One that no role asks for is nil.
+type ports struct {
+	gateway, admin, subscriber *port
+}
+
+// bind opens every listener that the roles need. The admin listener always exists: health has to be somewhere.
+func bind(ctx context.Context, s *settings.Settings) (_ *ports, err error) {
+	p := &ports{}
+	defer func() {
+		if err != nil {
+			p.close()
+		}
+	}()
+	need := needsOf(s.Roles)
+	for _, l := range []struct {
+		needed  bool
+		at      **port
+		name    string
+		address string
+	}{
+		{true, &p.admin, "admin", s.Admin.Listen},
+		{need.gatewayListener, &p.gateway, "gateway", s.Gateway.Listen},
+		{need.subscriberListener, &p.subscriber, "subscriber", s.Subscriber.Listen},
+	} {
+		if !l.needed {
+			continue
+		}
+		if *l.at, err = listen(ctx, l.name, l.address); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func listen(ctx context.Context, name, address string) (*port, error) {
+	open := func() (net.Listener, error) { return new(net.ListenConfig).Listen(ctx, "tcp", address) }
+	if name == "subscriber" {
+		open = func() (net.Listener, error) { return fanout.Listen(ctx, address, fanout.Options{}) }
+	}
+	l, err := open()
+	if err != nil {
+		return nil, listenError(name+".listen", address, err)
+	}
+	return &port{setting: name + ".listen", name: name, Listener: l}, nil
+}
+
+// listenError says what to do about the address in one line.
+func listenError(setting, address string, err error) error {
+	choose := fmt.Sprintf("set %s to another address", setting)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return freshet.Errorf(freshet.Conflict, "cannot listen on %s: the address is in use; stop what uses it, or %s", address, choose)
+	case errors.Is(err, syscall.EACCES):
+		return freshet.Errorf(freshet.Invalid, "cannot listen on %s: not permitted for this user; %s, such as a port above 1023", address, choose)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return freshet.Errorf(freshet.Invalid, "cannot listen on %s: this machine has no such address; %s", address, choose)
+	}
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return freshet.Errorf(freshet.Invalid, "cannot listen on %s: the host name is unknown; %s", address, choose)
+	}
+	return freshet.Errorf(freshet.Unavailable, "cannot listen on %s: %v; %s", address, err, choose)
+}
+
+func (p *ports) each(do func(*port)) {
+	for _, l := range []*port{p.gateway, p.admin, p.subscriber} {
+		if l != nil {
+			do(l)
+		}
+	}
+}
+
+// close is for ports that were never served; closing a listener twice does no harm.
+func (p *ports) close() {
+	p.each(func(l *port) { _ = l.Close() })
+}
+
+// attrs are the real addresses, as log attributes.
+func (p *ports) attrs() []any {
+	var attrs []any
+	p.each(func(l *port) { attrs = append(attrs, l.name, l.Addr().String()) })
+	return attrs
+}
+
+// web is an HTTP server on one port.
+type web struct {
+	http *http.Server
+	port *port
+}
+
+// newWeb makes a server that speaks HTTP/1.1 and HTTP/2, both also without TLS.
+func newWeb(p *port, handler http.Handler, log *slog.Logger) *web {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
+	protocols.SetUnencryptedHTTP2(true)
+	return &web{port: p, http: &http.Server{
+		Protocols:         &protocols,
+		Handler:           handler,
+		ReadHeaderTimeout: readHeaderTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		// What the HTTP library complains about is mostly clients going away.
+		ErrorLog: slog.NewLogLogger(log.With("listener", p.name).Handler(), slog.LevelDebug),
+	}}
+}
+
+// serve returns at once. If serving fails later, the error goes to failed, which must have room for it.
+func (w *web) serve(failed chan<- error) {
+	go func() {
+		serve := w.http.Serve
+		if w.http.TLSConfig != nil {
+			serve = func(l net.Listener) error { return w.http.ServeTLS(l, "", "") }
+		}
+		if err := serve(w.port); !errors.Is(err, http.ErrServerClosed) {
+			failed <- fmt.Errorf("the %s listener failed: %w", w.port.name, err)
+		}
+	}()
+}
+
+// drain stops accepting and waits for requests in flight; those that outlive ctx are cut.
+func (w *web) drain(ctx context.Context) error {
+	err := w.http.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		_ = w.http.Close()
+		return fmt.Errorf("requests on the %s listener did not finish in time and were cut", w.port.name)
+	}
+	return err
+}

@@ -1,0 +1,74 @@
+// Package server puts the parts of Freshet together into a process: it opens the listeners, starts the parts in
+// order, says when everything is ready, and takes it all down again without losing what is under way.
+//
+// It is the only package that knows all the others. It deliberately holds no rules of its own: what a request means
+// is decided in the roles, what is allowed in the catalog. It reads neither the environment nor the command line;
+// the caller passes settings and streams in.
+//
+// Run may be called several times in one process, also at the same time, with different ports and data.
+package server
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/freshet-io/freshet/internal/settings"
+)
+
+// Options is what a server runs with.
+type Options struct {
+	Settings settings.Settings
+	Version  string
+	Log      *slog.Logger
+	Banner   io.Writer // where a person is looking; nil when nobody is
+	Colour   bool      // whether the banner may be coloured
+}
+
+// Run serves until ctx ends and then drains. It returns nil after a drain, whether or not everybody finished in
+// time, and an error when the server could not start or a part of it failed.
+func Run(ctx context.Context, o Options) error {
+	startedAt := time.Now()
+	prepareProcess(o.Log, os.DirFS("/"))
+
+	ports, err := bind(ctx, &o.Settings)
+	if err != nil {
+		return err
+	}
+	defer ports.close()
+
+	r := &readiness{}
+	failed := make(chan error, 3) // one for each listener; nobody waits to send
+	stages := wire(&o, ports, r, failed)
+	if err := stages.start(ctx); err != nil {
+		stop(stages, o.Log)
+		if ctx.Err() != nil {
+			o.Log.Info("stopped")
+			return nil // told to stop while starting, which is no failure
+		}
+		return err
+	}
+	o.Log.Info("ready", append(ports.attrs(), "version", o.Version, "environment", o.Settings.Environment,
+		"took_ms", time.Since(startedAt).Milliseconds())...)
+	if o.Banner != nil {
+		printBanner(&o, ports)
+	}
+
+	var cause error
+	select {
+	case <-ctx.Done():
+	case cause = <-failed:
+	}
+	stop(stages, o.Log)
+	o.Log.Info("stopped")
+	return cause
+}
+
+// stop logs what went wrong and goes on: the process is about to end, and nobody could act on an error.
+func stop(stages *stages, log *slog.Logger) {
+	if err := stages.stop(log); err != nil {
+		log.Warn("stopping had problems", "err", err)
+	}
+}

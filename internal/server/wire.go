@@ -1,0 +1,124 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net/http"
+	"sync"
+)
+
+// wire plans the parts and returns them in the order in which they start.
+//
+// Start: admin listener (so that probes are answered while the rest comes up), then what everything stands on, then
+// the public listeners, and ready at the very end.
+//
+// Stop, the same backwards, because:
+//   - readiness goes first: whoever balances load looks away before anything is refused;
+//   - public listeners next: no new work, streams are ended bit by bit, and what is under way still has everything
+//     below it;
+//   - then the parts, each before what it stands on;
+//   - the admin listener last, so that probes and metrics show the whole drain.
+func wire(o *Options, p *ports, r *readiness, failed chan<- error) *stages {
+	parts := &parts{settings: &o.Settings, log: o.Log}
+	admin := newWeb(p.admin, guardAdmin(p.admin.Addr(), adminHandler(r, newMetrics(o.Version), http.HandlerFunc(notFound), o.Log)), o.Log)
+	public := &public{parts: parts, ports: p, failed: failed}
+
+	all := []stage{{
+		name:  "admin listener",
+		start: func(context.Context) error { admin.serve(failed); return nil },
+		stop:  admin.drain,
+	}}
+	need := needsOf(o.Settings.Roles)
+	for _, s := range []struct {
+		part part
+		stage
+	}{
+		{partStore, stage{
+			start: func(ctx context.Context) error {
+				if err := parts.openStore(ctx); err != nil {
+					return err
+				}
+				r.add(check{name: "store", ask: parts.store.Ping}) // only now: probes are answered while it opens
+				return nil
+			},
+			stop: func(context.Context) error { return parts.store.Close() },
+		}},
+		{partGrid, stage{start: parts.openGrid, stop: func(context.Context) error { return parts.grid.Close() }}},
+		{partRouter, stage{start: parts.openRouter, stop: func(context.Context) error { return parts.router.Close() }}},
+		{partCatalog, stage{start: parts.openCatalog, stop: func(context.Context) error { parts.catalog.Close(); return nil }}},
+		{partSubscriber, stage{start: parts.openSubscriber, stop: parts.closeSubscriber}},
+	} {
+		if need.parts[s.part] {
+			s.name = string(s.part)
+			all = append(all, s.stage)
+		}
+	}
+	return &stages{all: append(all,
+		stage{name: "public listeners", start: public.serve, stop: public.drain, patience: o.Settings.Drain.Timeout},
+		stage{
+			name:  "readiness",
+			start: func(context.Context) error { r.enter(serving); return nil },
+			stop: func(context.Context) error {
+				r.enter(draining)
+				o.Log.Info("draining", "timeout", o.Settings.Drain.Timeout)
+				return nil
+			},
+		},
+	)}
+}
+
+// public are the listeners that clients use.
+type public struct {
+	parts  *parts
+	ports  *ports
+	failed chan<- error
+
+	// Owned by the stage.
+	webs []*web
+	tls  *tls.Config // nil for plain HTTP
+}
+
+func (p *public) serve(context.Context) error {
+	if t := &p.parts.settings.TLS; t.Certificate != "" {
+		certificate, err := loadCertificate(t.Certificate, t.Key, p.parts.log)
+		if err != nil {
+			return err
+		}
+		p.tls = certificate.config()
+	}
+	if p.ports.gateway != nil {
+		h, err := p.parts.gateway()
+		if err != nil {
+			return err
+		}
+		p.webs = append(p.webs, newWeb(p.ports.gateway, h, p.parts.log))
+	}
+	if p.ports.subscriber != nil {
+		p.webs = append(p.webs, newWeb(p.ports.subscriber, p.parts.subscriber, p.parts.log))
+	}
+	for _, w := range p.webs {
+		w.http.TLSConfig = p.tls.Clone()
+		w.serve(p.failed)
+	}
+	return nil
+}
+
+// drain ends everything at the same time, so that one listener's slow requests do not use up another's time, and
+// streams end while their listener waits for them.
+func (p *public) drain(ctx context.Context) error {
+	errs := make([]error, len(p.webs)+1)
+	var wg sync.WaitGroup
+	for i, w := range p.webs {
+		wg.Go(func() { errs[i] = w.drain(ctx) })
+	}
+	if p.ports.subscriber != nil {
+		wg.Go(func() { errs[len(p.webs)] = p.parts.subscriber.Drain(ctx) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func notFound(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusNotFound, map[string]string{"message": "Not found"})
+}
