@@ -1,0 +1,185 @@
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func TestWhatWasAcknowledgedSurvivesSIGKILL(t *testing.T) {
+	data := t.TempDir()
+	var appID string
+	acknowledged := map[string]bool{}
+	for round := range 3 {
+		p := start(t, "--data", data)
+		a := signIn(t, p)
+		if appID == "" {
+			appID = a.createApp("burst").ID
+		}
+		for _, id := range burst(t, p, a, appID, fmt.Sprintf("round %d", round)) {
+			acknowledged[id] = true
+		}
+	}
+	a := signIn(t, start(t, "--data", data))
+	kept := map[string]bool{}
+	for page, more := 0, true; more; page++ {
+		var list struct {
+			Items []named
+			Total int
+		}
+		a.must(http.StatusOK, "GET", fmt.Sprintf("/api/v1/apps/%s/topics?per_page=1000&page=%d", appID, page), nil, &list)
+		for _, topic := range list.Items {
+			kept[topic.ID] = true
+		}
+		more = len(list.Items) > 0 && len(kept) < list.Total
+	}
+	lost := 0
+	for id := range acknowledged {
+		if !kept[id] {
+			lost++
+		}
+	}
+	if lost > 0 || len(acknowledged) < 60 {
+		t.Errorf("%d of %d acknowledged topics are lost", lost, len(acknowledged))
+	}
+}
+
+// burst creates topics from several sides, kills the server in the middle, and returns what was acknowledged.
+func burst(t *testing.T, p *process, a *api, appID, name string) []string {
+	t.Helper()
+	var (
+		mu  sync.Mutex
+		ids []string
+		wg  sync.WaitGroup
+	)
+	for worker := range 4 {
+		wg.Go(func() {
+			for n := 0; ; n++ {
+				var made named
+				status, err := a.call("POST", "/api/v1/apps/"+appID+"/topics", postTopic(fmt.Sprintf("%s, %d of %d", name, n, worker)), &made)
+				if err != nil {
+					return // killed
+				}
+				if status != http.StatusCreated {
+					t.Errorf("creating a topic answered %d", status)
+					return
+				}
+				mu.Lock()
+				ids = append(ids, made.ID)
+				enough := len(ids) == 25
+				mu.Unlock()
+				if enough {
+					go p.Kill() // while the others go on
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return ids
+}
+
+func TestTokensAndTopicsSurviveARestart(t *testing.T) {
+	data := t.TempDir()
+	first := start(t, "--data", data)
+	a := signIn(t, first)
+	made := a.createApp("lasting")
+	if code := first.Stop(); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	second := start(t, "--data", data)
+	a.base = "http://" + second.Gateway
+	a.must(http.StatusOK, "GET", "/api/v1/apps/"+made.ID, nil, nil)
+	a.must(http.StatusNoContent, "DELETE", "/api/v1/session", nil, nil)
+	a.must(http.StatusUnauthorized, "GET", "/api/v1/apps/"+made.ID, nil, nil)
+}
+
+func TestProductionRefusesTheFixedAdminPassword(t *testing.T) {
+	data := t.TempDir()
+	if code := start(t, "--data", data).Stop(); code != 0 { // development creates the admin with it
+		t.Fatalf("exit code %d", code)
+	}
+	for _, dir := range []string{data, t.TempDir()} {
+		refused := freshet(t, serveArgs("--data", dir, "--environment", "production")...)
+		last := refused.stderr[strings.LastIndex(strings.TrimSpace(refused.stderr), "\n")+1:]
+		if refused.code != 2 || !strings.Contains(last, "--admin-password") {
+			t.Errorf("exit code %d, said %q", refused.code, refused.stderr)
+		}
+	}
+	p := start(t, "--data", data, "--environment", "production", "--admin-password", "something better")
+	a := &api{t: t, base: "http://" + p.Gateway}
+	old := map[string]string{"email": "admin@freshet.local", "password": "freshet-admin"}
+	a.must(http.StatusUnauthorized, "PUT", "/api/v1/session", old, nil)
+	a.must(http.StatusOK, "PUT", "/api/v1/session", map[string]string{"email": "admin@freshet.local", "password": "something better"}, nil)
+	if strings.Contains(p.Output(), "something better") {
+		t.Error("the password is in the log")
+	}
+}
+
+func TestDeletingWhatIsAboveAStreamEndsIt(t *testing.T) {
+	p := start(t)
+	a := signIn(t, p)
+	for _, what := range []string{"topic", "app"} {
+		made := a.createApp("with streams, " + what)
+		var topic named
+		a.must(http.StatusCreated, "POST", "/api/v1/apps/"+made.ID+"/topics", postTopic("stream"), &topic)
+		answer, err := http.Get("http://" + p.Subscriber + "/v1/topics/" + topic.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		if answer.StatusCode != http.StatusOK {
+			t.Fatalf("subscribing answered %d", answer.StatusCode)
+		}
+		path := map[string]string{"topic": "/api/v1/topics/" + topic.ID, "app": "/api/v1/apps/" + made.ID}[what]
+		a.must(http.StatusNoContent, "DELETE", path, nil, nil)
+		var last string
+		for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
+			if text := lines.Text(); text != "" {
+				last = text
+			}
+		}
+		if !strings.HasPrefix(last, "data: {") || !strings.Contains(last, `"code":60000`) {
+			t.Errorf("%s deleted: the stream ended with %q", what, last)
+		}
+	}
+}
+
+// TestTheReadmeIsTrue runs the README's commands as a newcomer would, on other ports.
+func TestTheReadmeIsTrue(t *testing.T) {
+	text, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := start(t)
+	var script strings.Builder
+	script.WriteString("set -eu\n")
+	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+		if strings.Contains(block[1], "curl") {
+			script.WriteString(block[1] + "\n")
+		}
+	}
+	port := func(address string) string { return address[strings.LastIndex(address, ":")+1:] }
+	commands := strings.NewReplacer(
+		"localhost:8000", "127.0.0.1:"+port(p.Gateway),
+		"localhost:6080", "127.0.0.1:"+port(p.Subscriber),
+		"curl -N ", "timeout 2 curl -sN ", // a stream does not end by itself
+		"curl ", "curl -fsS ",
+	).Replace(script.String())
+	commands = regexp.MustCompile(`(timeout 2 curl .*)`).ReplaceAllString(commands, "$1 || [ $$? = 124 ]")
+	bash := exec.CommandContext(t.Context(), "bash", "-c", commands)
+	out, err := bash.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s\n%s", err, commands, out)
+	}
+	for _, want := range []string{`"subscriber_key"`, "event: snapshot\ndata: {\"ACME\":101.5,\"INIT\":47}"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("the commands did not show %s:\n%s", want, out)
+		}
+	}
+}
