@@ -1,0 +1,42 @@
+# Names for combinations of plain go commands. `make` lists them.
+
+.DEFAULT_GOAL := help
+TOOL := go tool -modfile=tools/go.mod
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build ./freshet
+	CGO_ENABLED=0 go build -trimpath -o freshet ./cmd/freshet
+
+.PHONY: run
+run: ## Start the whole service on embedded defaults
+	go run ./cmd/freshet serve
+
+.PHONY: needs
+needs: ## Install what the tests need, or say what is missing
+	@scripts/needs
+
+.PHONY: test
+test: needs ## Run all tests, with the race detector
+	go test -race -shuffle=on -timeout 15m ./...
+	go -C bench test ./...
+
+.PHONY: check
+check: ## Formatting, lint, known vulnerabilities, stale files
+	@scripts/check
+
+.PHONY: bench
+bench: ## Measure the document engine and the store
+	go -C bench run ./diff/cmd/figures
+	go test -run '^$$' -bench . ./internal/store
+
+.PHONY: fuzz
+fuzz: ## Fuzz every fuzz target for half a minute
+	@scripts/fuzz
+
+.PHONY: golden
+golden: ## Rewrite golden files and generated pages from what the code says now
+	go test ./internal/cli ./internal/settings ./internal/server -update

@@ -1,0 +1,3 @@
+// Package tools pins the linters, in a module of their own so that none of them reaches a user's build.
+// Run one with: go tool -modfile=tools/go.mod golangci-lint run ./...
+package tools
