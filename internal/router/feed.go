@@ -3,6 +3,7 @@ package router
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/freshet-io/freshet"
@@ -16,6 +17,7 @@ type Feed struct {
 	// Static.
 	topic   *topic
 	variant Variant
+	mark    string // of the filter, at the end of every epoch
 
 	// Guarded by topic.mu.
 	refs     int
@@ -84,7 +86,7 @@ func (t *topic) open(v Variant) *Feed {
 	defer t.mu.Unlock()
 	f := t.feeds[v]
 	if f == nil {
-		f = &Feed{topic: t, variant: v, log: newFrameLog(t.cursor)}
+		f = &Feed{topic: t, variant: v, mark: v.Filter.Mark(), log: newFrameLog(t.cursor)}
 		t.feeds[v] = f
 		if f.filtered() {
 			t.openView(f)
@@ -119,12 +121,22 @@ func (f *Feed) Begin(lastID string) fanout.Batch {
 	if t.state == nil {
 		return fanout.Batch{Next: t.cursor}
 	}
-	if pos, ok := freshet.ParsePosition(lastID); ok {
-		if i := t.history.position(pos); i >= 0 {
-			return f.catchUp(t.history.revisions[i].cursor)
-		}
+	if i := f.place(lastID); i >= 0 {
+		return f.catchUp(t.history.revisions[i].cursor)
 	}
 	return f.snapshot()
+}
+
+// place is the index of the revision that an event of this feed led to, or -1 if its id is not known here.
+func (f *Feed) place(lastID string) int {
+	pos, ok := freshet.ParsePosition(lastID)
+	if !ok {
+		return -1
+	}
+	if pos.Epoch, ok = strings.CutSuffix(pos.Epoch, f.mark); !ok {
+		return -1
+	}
+	return f.topic.history.position(pos)
 }
 
 // Since implements fanout.Feed. Readers that are only a little behind get the very frames they missed; those beyond the log
@@ -204,7 +216,7 @@ func (f *Feed) compose(cursor fanout.Cursor) fanout.Batch {
 	case jsonpatch.Whole:
 		return f.snapshot()
 	}
-	frame := t.encode(patchEvent, change.Patch, f.variant.Compressed)
+	frame := f.encode(patchEvent, change.Patch)
 	f.caughtIn += len(frame)
 	return fanout.Batch{Bytes: frame, Events: 1, Next: t.cursor}
 }
@@ -227,12 +239,12 @@ func (f *Feed) snapshot() fanout.Batch {
 	batch := fanout.Batch{Events: 1, Next: t.cursor}
 	if f.view == nil {
 		batch.Bytes = t.frames.get(frameKey{f.variant.Event, f.variant.Compressed}, func() []byte {
-			return t.encode(f.variant.Event, t.state.Bytes(), f.variant.Compressed)
+			return f.encode(f.variant.Event, t.state.Bytes())
 		})
 		return batch
 	}
 	if f.full == nil || f.fullAt != t.cursor {
-		f.full, f.fullAt = t.encode(f.variant.Event, f.view.Bytes(), f.variant.Compressed), t.cursor
+		f.full, f.fullAt = f.encode(f.variant.Event, f.view.Bytes()), t.cursor
 	}
 	batch.Bytes = f.full
 	return batch
@@ -249,10 +261,10 @@ func (f *Feed) add(change jsonpatch.Change) {
 	case f.variant.Mode == Snapshots || change.Kind == jsonpatch.Whole:
 		frame = f.snapshot().Bytes
 	case f.view != nil:
-		frame = t.encode(patchEvent, change.Patch, f.variant.Compressed)
+		frame = f.encode(patchEvent, change.Patch)
 	default:
 		frame = t.frames.get(frameKey{patchEvent, f.variant.Compressed}, func() []byte {
-			return t.encode(patchEvent, change.Patch, f.variant.Compressed)
+			return f.encode(patchEvent, change.Patch)
 		})
 	}
 	f.mu.Lock()

@@ -34,10 +34,12 @@ func (c *frameCache) get(key frameKey, encode func() []byte) []byte {
 }
 
 // encode makes the frame of an event at the newest version.
-func (t *topic) encode(name string, data []byte, compressed bool) []byte {
-	e := sse.Event{ID: t.pos.String(), Name: name, Data: data}
+func (f *Feed) encode(name string, data []byte) []byte {
+	at := f.topic.pos
+	at.Epoch += f.mark
+	e := sse.Event{ID: at.String(), Name: name, Data: data}
 	frame := sse.AppendEvent(make([]byte, 0, sse.EventSize(e)), e)
-	if compressed {
+	if f.variant.Compressed {
 		return sse.AppendSegment(nil, frame)
 	}
 	return frame

@@ -74,6 +74,7 @@ type script struct {
 type subscriber struct {
 	feed       *router.Feed
 	compressed bool
+	mark       string
 	cursor     fanout.Cursor
 	pending    []string
 }
@@ -179,7 +180,7 @@ func (s *script) subscribe(args []string) {
 	if err != nil {
 		s.t.Fatalf("%s: %v", s.where, err)
 	}
-	sub := &subscriber{feed: feed, compressed: v.Compressed}
+	sub := &subscriber{feed: feed, compressed: v.Compressed, mark: v.Filter.Mark()}
 	s.subs[args[0]] = sub
 	sub.take(s, args[0], feed.Begin(from))
 }
@@ -237,6 +238,10 @@ func (sub *subscriber) take(s *script, name string, b fanout.Batch) {
 		id := strings.TrimPrefix(lines[0], "id: ")
 		s.lastID[name] = id
 		epoch, version, _ := strings.Cut(id, "-")
+		epoch, marked := strings.CutSuffix(epoch, sub.mark)
+		if !marked {
+			s.t.Fatalf("%s: the id %s could be of another view", s.where, id)
+		}
 		if s.epochs[epoch] == "" {
 			s.epochs[epoch] = fmt.Sprint("e", len(s.epochs)+1)
 		}

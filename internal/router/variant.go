@@ -1,6 +1,8 @@
 package router
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"strings"
 
@@ -39,6 +41,16 @@ func ParseFilter(text string) Filter {
 
 // IsZero reports whether the filter selects everything.
 func (f Filter) IsZero() bool { return f.list == "" }
+
+// Mark is the end of the epochs that subscribers with this filter see. What a filter shows is a document of its own, with
+// its own indexes: an id from another view of the topic must not pass for a place in this one.
+func (f Filter) Mark() string {
+	if f.IsZero() {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(f.list))
+	return "f" + hex.EncodeToString(sum[:5])
+}
 
 func (f Filter) content() content.Filter { return content.ParseFilter(f.list) }
 
