@@ -57,20 +57,23 @@ func takeOver(nc net.Conn) (fd int, err error) {
 	return fd, err
 }
 
-// vanishTimeout is how long sent bytes may stay unacknowledged. With a heartbeat every 10 s, a peer that vanished is noticed
-// within 30 s.
-const vanishTimeout = 20 * time.Second
-
-// tune bounds what the kernel keeps for the socket and for how long. Failures cost bounds, not the connection.
+// tune bounds what the kernel keeps for a socket that a loop owns. Who vanished the loop finds out by itself. Failures cost
+// bounds, not the connection.
 func tune(fd, sendBuffer int) {
 	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer)
-	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(vanishTimeout.Milliseconds()))
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, 0)
 }
 
-// boundListener tunes a listening socket; those it accepts take after it.
+// boundListener tunes a listening socket; those it accepts take after it. Goroutines have no other way to notice a peer that
+// vanished than the kernel's.
 func boundListener(sendBuffer int) func(network, address string, c syscall.RawConn) error {
 	return func(_, _ string, c syscall.RawConn) error {
-		return c.Control(func(fd uintptr) { tune(int(fd), sendBuffer) })
+		return c.Control(func(listener uintptr) {
+			fd := int(listener)
+			_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer)
+			_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_MAXSEG, segment)
+			_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(vanishTimeout.Milliseconds()))
+		})
 	}
 }
 

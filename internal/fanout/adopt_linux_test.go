@@ -101,4 +101,7 @@ func TestAcceptedConnectionsInheritTheBounds(t *testing.T) {
 	if ms, err := unix.GetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT); err != nil || ms != 20_000 {
 		t.Errorf("user timeout %d ms, %v", ms, err)
 	}
+	if size, err := unix.GetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_MAXSEG); err != nil || size > segment {
+		t.Errorf("segments of %d bytes, %v", size, err)
+	}
 }

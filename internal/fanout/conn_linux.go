@@ -26,7 +26,10 @@ type stall struct {
 	until time.Time // when it is cut unless it takes bytes
 	fixed bool      // until does not move any more
 	index int       // in loop.stalled
-	final bool      // rest is the last it gets
+
+	looked time.Time // when the kernel was last asked about the reader
+	acked  uint64    // bytes the reader's machine had taken by then
+	final  bool      // rest is the last it gets
 }
 
 // hurry limits the time that a stream which must end may still take to finish what it was sent.
@@ -222,6 +225,13 @@ func (l *loop) drop(c *conn) {
 	m := c.members
 	m.remove(c)
 	l.discard(c)
+}
+
+// abort drops a subscriber that takes nothing. A plain close would leave what it was sent with the kernel, which would go on
+// offering it for minutes.
+func (l *loop) abort(c *conn) {
+	_ = unix.SetsockoptLinger(int(c.fd), unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+	l.drop(c)
 }
 
 // discard closes a connection that is in none of the loop's books. Closing also takes it off epoll: no other descriptor

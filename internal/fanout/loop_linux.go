@@ -53,6 +53,7 @@ type loop struct {
 	leaving leaving
 	now     time.Time
 	sent    tally
+	info    unix.TCPInfo
 	scratch [4 << 10]byte
 }
 

@@ -71,6 +71,9 @@ func (l *loop) beat(tick uint32) {
 		if c.members == nil {
 			continue // gone meanwhile
 		}
+		if c.stall == nil && l.dropVanished(c) {
+			continue
+		}
 		if tick-c.written < beatTicks-jitter {
 			w.put(c, w.due(c)) // something was written meanwhile
 			continue
@@ -99,11 +102,15 @@ func (l *loop) heartbeat(c *conn) {
 // cutStalled closes subscribers that took nothing for too long.
 func (l *loop) cutStalled() {
 	for i := len(l.stalled) - 1; i >= 0; i-- {
-		if c := l.stalled[i]; l.now.After(c.stall.until) {
+		c := l.stalled[i]
+		if l.lookAfter(c); c.members == nil {
+			continue // vanished; the last one took its place, and was looked at
+		}
+		if l.now.After(c.stall.until) {
 			if !c.stall.fixed {
 				l.f.counters.timeout.Add(1)
 			}
-			l.drop(c)
+			l.abort(c)
 		}
 	}
 }

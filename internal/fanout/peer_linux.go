@@ -1,0 +1,66 @@
+package fanout
+
+import (
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// vanishTimeout is how long a peer that owes us an acknowledgement may be silent. Every subscriber is looked at once in a
+// heartbeat's time, so with one every 10 s a peer that vanished is noticed within 30 s.
+//
+// TCP_USER_TIMEOUT would be simpler, but it also ends connections whose reader is alive and merely slow: Linux counts the
+// time in which the window had no room for all that is next in line, however much of it goes through bit by bit.
+const vanishTimeout = 20 * time.Second
+
+// segment bounds what goes into one packet, where the path would allow more. On the loopback interface it allows 64 KiB, and
+// a receiver does not open a closed window before it has room for a packet: one that reads 1 KB/s would seem dead for a minute.
+const segment = 1440
+
+// peerInfo asks the kernel about the other end. The answer is good until the next call.
+func (l *loop) peerInfo(c *conn) (*unix.TCPInfo, bool) {
+	size := uint32(unsafe.Sizeof(l.info))
+	_, _, err := syscall.RawSyscall6(syscall.SYS_GETSOCKOPT, uintptr(c.fd), unix.IPPROTO_TCP, unix.TCP_INFO,
+		uintptr(unsafe.Pointer(&l.info)), uintptr(unsafe.Pointer(&size)), 0)
+	return &l.info, err == 0
+}
+
+// hasVanished reports whether the peer left bytes or probes of ours unanswered for too long.
+func hasVanished(info *unix.TCPInfo) bool {
+	return (info.Unacked > 0 || info.Notsent_bytes > 0) && time.Duration(info.Last_ack_recv)*time.Millisecond >= vanishTimeout
+}
+
+// dropVanished returns whether the subscriber was dropped.
+func (l *loop) dropVanished(c *conn) bool {
+	if info, ok := l.peerInfo(c); ok && hasVanished(info) {
+		l.abort(c)
+		return true
+	}
+	return false
+}
+
+// lookEvery is how often a full socket is looked at, as a part of the time it may stay full.
+const lookEvery = 32
+
+// lookAfter sees whether the reader of a full socket takes anything. The socket itself says so only when a third of its
+// buffer is free, which a slow reader may need minutes for.
+func (l *loop) lookAfter(c *conn) {
+	s := c.stall
+	if l.now.Sub(s.looked) < l.f.writeTimeout/lookEvery {
+		return
+	}
+	s.looked = l.now
+	info, ok := l.peerInfo(c)
+	switch {
+	case !ok:
+	case hasVanished(info):
+		l.abort(c)
+	case info.Bytes_acked != s.acked:
+		s.acked = info.Bytes_acked
+		if !s.fixed {
+			s.until = l.now.Add(l.f.writeTimeout)
+		}
+	}
+}

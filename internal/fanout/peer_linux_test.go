@@ -1,0 +1,95 @@
+package fanout
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// longFeed has one frame, much longer than what the kernel holds.
+type longFeed struct{ frame []byte }
+
+func (f longFeed) Since(c Cursor) Batch {
+	if c >= 2 {
+		return Batch{Next: c}
+	}
+	return Batch{Bytes: f.frame, Events: 1, Next: 2}
+}
+
+func (f longFeed) Watch(func()) (stop func()) { return func() {} }
+
+// openLong returns a connection with a small window to a stream that is longer than both ends hold. The send buffer is so
+// large that a slow reader does not free a third of it within the timeouts used here.
+func openLong(t *testing.T, writeTimeout time.Duration, length int) (client net.Conn, fan *Fanout) {
+	t.Helper()
+	opts := Options{Loops: 1, WriteTimeout: writeTimeout, SendBuffer: 256 << 10}
+	fan, err := New(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { fan.Close() })
+	g := fan.NewGroup(longFeed{make([]byte, length)}, false, func() {})
+	t.Cleanup(g.Close)
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fan.Serve(w, r, Stream{Group: g, Header: NewHeader(http.Header{}), First: Batch{Next: 1}})
+	}))
+	srv.Listener.Close()
+	if srv.Listener, err = Listen(t.Context(), "127.0.0.1:0", opts); err != nil {
+		t.Fatal(err)
+	}
+	srv.Start()
+	t.Cleanup(srv.Close)
+	dialer := net.Dialer{Control: smallWindow}
+	client, err = dialer.DialContext(t.Context(), "tcp", srv.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	fmt.Fprint(client, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+	return client, fan
+}
+
+// smallWindow gives a client a small receive buffer, before it connects.
+func smallWindow(_, _ string, c syscall.RawConn) (err error) {
+	ctrlErr := c.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 16<<10) })
+	if err == nil {
+		err = ctrlErr
+	}
+	return err
+}
+
+func TestASlowReaderIsNotCutWhileItTakesSomething(t *testing.T) {
+	t.Parallel()
+	client, fan := openLong(t, 2*time.Second, 4<<20)
+	got := 0
+	buf := make([]byte, 4<<10)
+	for tick := time.NewTicker(100 * time.Millisecond); got < 200<<10; <-tick.C { // more than twice the timeout
+		n, err := client.Read(buf)
+		got += n
+		if cut := fan.Stats().TimedOut; err != nil || cut > 0 {
+			t.Fatalf("after %d bytes: %v; cut: %d", got, err, cut)
+		}
+	}
+}
+
+func TestAReaderThatTakesNothingIsCut(t *testing.T) {
+	t.Parallel()
+	client, fan := openLong(t, 500*time.Millisecond, 4<<20)
+	for deadline := time.Now().Add(30 * time.Second); fan.Stats().TimedOut == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it is still open")
+		}
+	}
+	n, err := io.Copy(io.Discard, client)
+	if n >= 4<<20 || errors.Is(err, net.ErrClosed) {
+		t.Errorf("read %d bytes, %v", n, err)
+	}
+}
