@@ -15,7 +15,7 @@ type wheel struct {
 }
 
 const (
-	beatTicks = 256 // ticks between heartbeats, at most
+	beatTicks = 64 // ticks between heartbeats, at most
 	jitter    = beatTicks / 10
 	slots     = 2 * beatTicks
 	minTick   = time.Millisecond

@@ -28,7 +28,7 @@ type mark struct {
 
 const (
 	minLog = 1 << 10
-	maxLog = 64 << 10 // what one write carries at most, unless it is a single frame
+	maxLog = 128 << 10 // what one write carries at most, unless it is a single frame; a slow reader may keep one such piece
 )
 
 func newFrameLog(head fanout.Cursor) frameLog { return frameLog{head: head, floor: head} }
