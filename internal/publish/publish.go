@@ -68,10 +68,10 @@ func New(log *slog.Logger, catalog Catalog, rt Router, opts Options) (http.Handl
 			return a.publish(w, req, r.forms)
 		}))
 	}
-	if err := openapi.Browse(mux, Description(), "openapi", "api-browser"); err != nil {
+	if err := openapi.Browse(compressed{mux}, Description(), "openapi", "api-browser"); err != nil {
 		return nil, err
 	}
-	return httpkit.Chain(httpkit.JSONMux(log, mux), httpkit.CORS(), httpkit.Gzip()), nil
+	return httpkit.Chain(httpkit.JSONMux(log, mux), httpkit.CORS()), nil
 }
 
 // publish refuses for the cheapest reason first: a body is read only from somebody who may send it.
@@ -120,4 +120,13 @@ func (a *api) takeBudget(w http.ResponseWriter, r *http.Request, appID string) e
 	budget, err := httpkit.Take(r.Context(), a.opts.Counter, "publish/"+appID, a.opts.PerMinute, time.Now())
 	budget.SetHeaders(w.Header())
 	return err
+}
+
+// compressed is a mux for pages. The other answers are not compressed: a publication's has no body to speak of, and there are
+// many of them.
+type compressed struct{ *http.ServeMux }
+
+// HandleFunc implements openapi.Mux.
+func (m compressed) HandleFunc(pattern string, handler func(http.ResponseWriter, *http.Request)) {
+	m.Handle(pattern, httpkit.Gzip()(http.HandlerFunc(handler)))
 }

@@ -426,3 +426,13 @@ func TestDescriptionIsValidAndComplete(t *testing.T) {
 		}
 	}
 }
+
+func TestReadingATopicHereIsNotAllowed(t *testing.T) {
+	run(t, publish.Options{}, func(h *harness) {
+		w := httptest.NewRecorder()
+		h.handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/topics/topic", nil))
+		if w.Code != http.StatusMethodNotAllowed || !strings.Contains(w.Header().Get("Allow"), "POST") {
+			t.Errorf("got %d, Allow %q", w.Code, w.Header().Get("Allow"))
+		}
+	})
+}
