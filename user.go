@@ -68,6 +68,13 @@ func (q Quotas) Or(server Quotas) Quotas {
 	}
 }
 
+// The admin that the first start creates where the settings name no other. The password is public knowledge, which is why
+// production refuses it.
+const (
+	FixedAdminEmail    = "admin@freshet.local"
+	FixedAdminPassword = "freshet-admin"
+)
+
 // MaxQuota bounds every quota, so that sums over an account cannot overflow.
 const MaxQuota = 1 << 50
 

@@ -8,12 +8,6 @@ import (
 	"github.com/freshet-io/freshet/internal/store"
 )
 
-// The admin that the first start creates where the settings name no other.
-const (
-	FixedAdminEmail    = "admin@freshet.local"
-	FixedAdminPassword = "freshet-admin"
-)
-
 // ensureAdmin creates the admin at the first start. At later ones it lets settings replace what is still at its
 // fixed default, so that an operator who sets a password or an e-mail after the first try gets what he asked for.
 func (c *Catalog) ensureAdmin(ctx context.Context) error {
@@ -72,21 +66,21 @@ func (c *Catalog) otherAdmin(ctx context.Context) error {
 
 // reviewAdmin moves one admin off the fixed defaults if the settings say so, and insists on it in production.
 func (c *Catalog) reviewAdmin(ctx context.Context, admin *store.Account) error {
-	fixedPassword, err := c.passwords.matches(ctx, FixedAdminPassword, admin.PasswordHash)
+	fixedPassword, err := c.passwords.matches(ctx, freshet.FixedAdminPassword, admin.PasswordHash)
 	if err != nil {
 		return err
 	}
 	var change UserChange
-	if wanted := c.opts.AdminPassword.Reveal(); fixedPassword && wanted != FixedAdminPassword {
+	if wanted := c.opts.AdminPassword.Reveal(); fixedPassword && wanted != freshet.FixedAdminPassword {
 		change.Password = &wanted
 		fixedPassword = false
 	}
 	if fixedPassword {
-		if err := c.refuseFixedPassword(FixedAdminPassword); err != nil {
+		if err := c.refuseFixedPassword(freshet.FixedAdminPassword); err != nil {
 			return err
 		}
 	}
-	if freshet.EmailKey(admin.Email) == FixedAdminEmail && freshet.EmailKey(c.opts.AdminEmail) != FixedAdminEmail {
+	if freshet.EmailKey(admin.Email) == freshet.FixedAdminEmail && freshet.EmailKey(c.opts.AdminEmail) != freshet.FixedAdminEmail {
 		change.Email = &c.opts.AdminEmail
 	}
 	if change == (UserChange{}) {
@@ -100,7 +94,7 @@ func (c *Catalog) reviewAdmin(ctx context.Context, admin *store.Account) error {
 }
 
 func (c *Catalog) refuseFixedPassword(password string) error {
-	if password != FixedAdminPassword {
+	if password != freshet.FixedAdminPassword {
 		return nil
 	}
 	if c.opts.Production {

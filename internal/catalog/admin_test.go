@@ -41,13 +41,13 @@ func with(email string, password freshet.Secret) func(*Options) {
 func TestTheFirstStartCreatesTheAdminAndLaterOnesLeaveItAlone(t *testing.T) {
 	t.Parallel()
 	w := openWorld(t, nil)
-	w.wantAdmins(FixedAdminEmail)
-	if !w.signsIn("Admin@Freshet.local", FixedAdminPassword) {
+	w.wantAdmins(freshet.FixedAdminEmail)
+	if !w.signsIn("Admin@Freshet.local", freshet.FixedAdminPassword) {
 		t.Error("the fixed admin cannot sign in")
 	}
 	before := w.admin().User
 	w.check(w.reopen(nil))
-	w.wantAdmins(FixedAdminEmail)
+	w.wantAdmins(freshet.FixedAdminEmail)
 	if after := w.admin().User; after != before {
 		t.Errorf("the second start changed %+v to %+v", before, after)
 	}
@@ -58,7 +58,7 @@ func TestSettingsReplaceWhatIsStillFixed(t *testing.T) {
 	w := openWorld(t, nil)
 	w.check(w.reopen(with("Root@example.com", "a password of mine")))
 	w.wantAdmins("Root@example.com")
-	if !w.signsIn("root@example.com", "a password of mine") || w.signsIn("root@example.com", FixedAdminPassword) {
+	if !w.signsIn("root@example.com", "a password of mine") || w.signsIn("root@example.com", freshet.FixedAdminPassword) {
 		t.Error("the settings did not replace the fixed password")
 	}
 	// What somebody chose is not replaced, and going back is not possible either.
@@ -101,7 +101,7 @@ func TestProductionRefusesTheFixedPassword(t *testing.T) {
 	later := openWorld(t, nil)
 	wantKind(t, "at a later start", later.reopen(production), freshet.Invalid)
 	wantKind(t, "with another e-mail", later.reopen(func(o *Options) { o.Production, o.AdminEmail = true, "root@example.com" }), freshet.Invalid)
-	later.wantAdmins(FixedAdminEmail)
+	later.wantAdmins(freshet.FixedAdminEmail)
 	later.check(later.reopen(func(o *Options) { o.Production, o.AdminPassword = true, "a password of mine" }))
 	later.check(later.reopen(production)) // it is replaced for good
 }
@@ -114,7 +114,7 @@ func TestAnAdminEMailOfSomebodyElseIsRefused(t *testing.T) {
 	t.Cleanup(func() { _ = s.Close() })
 	w := &world{t: t, store: s}
 	err = s.Update(t.Context(), func(tx *store.Tx) error {
-		return tx.CreateUser(&store.Account{User: freshet.User{ID: freshet.NewID(), Email: FixedAdminEmail, Role: freshet.RoleUser, Status: freshet.StatusActive}})
+		return tx.CreateUser(&store.Account{User: freshet.User{ID: freshet.NewID(), Email: freshet.FixedAdminEmail, Role: freshet.RoleUser, Status: freshet.StatusActive}})
 	})
 	w.check(err)
 	wantKind(t, "start", w.reopen(nil), freshet.Invalid)
@@ -142,7 +142,7 @@ func TestAnotherNodeThatWasFasterIsNoFault(t *testing.T) {
 	t.Parallel()
 	w := openWorld(t, nil)
 	w.check(w.createAdmin(t.Context())) // as if this node had looked before the other one created it
-	w.wantAdmins(FixedAdminEmail)
+	w.wantAdmins(freshet.FixedAdminEmail)
 }
 
 func TestOnlyAnAdminAdministers(t *testing.T) {

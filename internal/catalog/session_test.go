@@ -102,7 +102,7 @@ func TestManyGuessesAtOnceAreNotManyFreeOnes(t *testing.T) {
 	kinds := map[freshet.Kind]int{}
 	for i := range 50 {
 		wg.Go(func() {
-			_, err := w.SignIn(t.Context(), FixedAdminEmail, "wrong password", fmt.Sprint(i))
+			_, err := w.SignIn(t.Context(), freshet.FixedAdminEmail, "wrong password", fmt.Sprint(i))
 			mu.Lock()
 			kinds[freshet.KindOf(err)]++
 			mu.Unlock()
@@ -120,11 +120,11 @@ func TestASignInThatFailsThroughUsIsNoGuess(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 2 * freeAccountFailures {
-		if _, err := w.SignIn(gone, FixedAdminEmail, FixedAdminPassword, "a"); err == nil || errors.Is(err, errSignIn) {
+		if _, err := w.SignIn(gone, freshet.FixedAdminEmail, freshet.FixedAdminPassword, "a"); err == nil || errors.Is(err, errSignIn) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := w.SignIn(t.Context(), FixedAdminEmail, FixedAdminPassword, "a"); err != nil {
+	if _, err := w.SignIn(t.Context(), freshet.FixedAdminEmail, freshet.FixedAdminPassword, "a"); err != nil {
 		t.Error(err)
 	}
 }
@@ -149,7 +149,7 @@ func TestAPasswordThatIsTooLongIsNeverHashed(t *testing.T) {
 	for range cap(w.passwords.slots) {
 		w.passwords.slots <- struct{}{} // whoever hashes now waits for ever
 	}
-	_, err := w.SignIn(t.Context(), FixedAdminEmail, strings.Repeat("x", freshet.MaxPassword+1), "a")
+	_, err := w.SignIn(t.Context(), freshet.FixedAdminEmail, strings.Repeat("x", freshet.MaxPassword+1), "a")
 	wantKind(t, "sign in", err, freshet.Unauthenticated)
 	_, err = w.SignUp(t.Context(), nil, freshet.User{Email: "a@example.com", FirstName: "a", LastName: "b", Language: "fr_FR"}, strings.Repeat("x", freshet.MaxPassword+1))
 	wantKind(t, "sign up", err, freshet.Invalid)

@@ -64,7 +64,7 @@ func (s *server) start() {
 	s.grid = grid.NewMemory(grid.MemoryOptions{})
 	opts := catalog.Options{
 		OpenSignUp: true, TokenLifetime: 24 * time.Hour, Hashing: cheap, Now: s.now.now, Log: slog.New(slog.NewTextHandler(s.log, nil)),
-		AdminEmail: catalog.FixedAdminEmail, AdminPassword: catalog.FixedAdminPassword,
+		AdminEmail: freshet.FixedAdminEmail, AdminPassword: freshet.FixedAdminPassword,
 		Quotas: freshet.Quotas{RequestsPerMinute: 6000},
 	}
 	if s.options.catalog != nil {

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/freshet-io/freshet"
-	"github.com/freshet-io/freshet/internal/catalog"
 )
 
 // signUp makes a new user and signs it in.
@@ -22,7 +21,7 @@ func (s *server) signUp() *client {
 func (s *server) admin() *client {
 	s.t.Helper()
 	c := s.stranger()
-	session := c.signIn(catalog.FixedAdminEmail, catalog.FixedAdminPassword).want(200)
+	session := c.signIn(freshet.FixedAdminEmail, freshet.FixedAdminPassword).want(200)
 	c.token = session.text("token")
 	c.id = strings.TrimPrefix(session.link("user"), "/v1/users/")
 	return c

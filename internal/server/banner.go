@@ -6,6 +6,7 @@ import (
 	"net"
 	"strings"
 
+	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/settings"
 )
 
@@ -47,8 +48,8 @@ func (b *banner) credentials(o *Options) {
 	if o.Settings.Environment != settings.Development {
 		return
 	}
-	if admin.Password.Reveal() == settings.DefaultAdminPassword {
-		b.link("Sign in as", admin.Email+", password "+settings.DefaultAdminPassword+" (unless you changed it)")
+	if admin.Password.Reveal() == freshet.FixedAdminPassword {
+		b.link("Sign in as", admin.Email+", password "+freshet.FixedAdminPassword+" (unless you changed it)")
 		return
 	}
 	b.link("Sign in as", admin.Email+", with the password you set")
@@ -61,8 +62,8 @@ func (b *banner) session(o *Options, gateway *port) {
 }
 
 func examplePassword(o *Options) string {
-	if o.Settings.Environment == settings.Development && o.Settings.Admin.Password.Reveal() == settings.DefaultAdminPassword {
-		return settings.DefaultAdminPassword
+	if o.Settings.Environment == settings.Development && o.Settings.Admin.Password.Reveal() == freshet.FixedAdminPassword {
+		return freshet.FixedAdminPassword
 	}
 	return "…"
 }

@@ -34,13 +34,13 @@ func TestLaterLayersWin(t *testing.T) {
 		from  string
 		layer Layer
 	}{
-		{"default", Sources{}, DefaultAdminEmail, "default", LayerDefault},
+		{"default", Sources{}, freshet.FixedAdminEmail, "default", LayerDefault},
 		{"file over default", Sources{File: file}, "file@example.com", file + ":2", LayerFile},
 		{"file named by a variable", Sources{Environ: []string{"FRESHET_CONFIG=" + file}}, "file@example.com", file + ":2", LayerFile},
 		{"environment over file", Sources{File: file, Environ: []string{variable}}, "env@example.com", "FRESHET_ADMIN_EMAIL", LayerEnvironment},
 		{"SDIO_admin_email over file", Sources{File: file, Environ: []string{sdio}}, "sdio@example.com", AdminEmailVariable, LayerEnvironment},
 		{"SDIO_admin_email over FRESHET_ADMIN_EMAIL", Sources{Environ: []string{sdio, variable}}, "sdio@example.com", AdminEmailVariable, LayerEnvironment},
-		{"another spelling means nothing", Sources{Environ: []string{"SDIO_ADMIN_EMAIL=x@example.com"}}, DefaultAdminEmail, "default", LayerDefault},
+		{"another spelling means nothing", Sources{Environ: []string{"SDIO_ADMIN_EMAIL=x@example.com"}}, freshet.FixedAdminEmail, "default", LayerDefault},
 		{"flag over SDIO_admin_email", Sources{File: file, Environ: []string{sdio, variable}, Flags: flag}, "flag@example.com", "--admin-email", LayerFlag},
 		{"an empty variable is not set", Sources{File: file, Environ: []string{"FRESHET_ADMIN_EMAIL="}}, "file@example.com", file + ":2", LayerFile},
 		{"the last of two variables counts", Sources{Environ: []string{"FRESHET_ADMIN_EMAIL=a@example.com", variable}}, "env@example.com", "FRESHET_ADMIN_EMAIL", LayerEnvironment},

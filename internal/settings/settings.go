@@ -107,13 +107,6 @@ const (
 	LogJSON LogFormat = "json"
 )
 
-// The administrator that the first start creates unless told otherwise. The password is public knowledge, which is
-// why production refuses it.
-const (
-	DefaultAdminEmail    = "admin@freshet.local"
-	DefaultAdminPassword = "freshet-admin"
-)
-
 // Has reports whether the process offers the role.
 func (s *Settings) Has(r Role) bool {
 	for _, have := range s.Roles {

@@ -87,11 +87,11 @@ var table = []Entry{
 		Help:  "Address of gateway administration, health, metrics and profiling; it asks for no password, so keep it private",
 		value: bind(func(s *Settings) *string { return &s.Admin.Listen }, listen()),
 	}, {
-		Key: "admin.email", Main: true, Default: DefaultAdminEmail,
+		Key: "admin.email", Main: true, Default: freshet.FixedAdminEmail,
 		Help:  "E-mail of the administrator whom the first start creates; SDIO_admin_email works too",
 		value: bind(func(s *Settings) *string { return &s.Admin.Email }, email()),
 	}, {
-		Key: "admin.password", Main: true, Default: DefaultAdminPassword, Privacy: Hidden,
+		Key: "admin.password", Main: true, Default: freshet.FixedAdminPassword, Privacy: Hidden,
 		Help:  "Password of the administrator whom the first start creates",
 		value: bind(func(s *Settings) *freshet.Secret { return &s.Admin.Password }, hiddenText("PASSWORD", "at least 8 characters", checkAdminPassword)),
 	}, {
