@@ -55,8 +55,8 @@ func newRoot(p *process) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "freshet",
 		Short: "Real-time data distribution over Server-Sent Events",
-		Long: `Freshet distributes live JSON documents to many readers. Publishers post documents or let Freshet poll
-them; subscribers get one snapshot and then only what changed, as Server-Sent Events.`,
+		Long: `Freshet distributes live JSON documents to many readers. Publishers post documents; subscribers get one
+snapshot and then only what changed, as Server-Sent Events.`,
 		Example: `# Start everything on this machine, with data in ./freshet-data
 freshet serve
 

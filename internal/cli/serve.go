@@ -13,8 +13,8 @@ func newServe(p *process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the server",
-		Long: `Run the server: the gateway with the management and publishing APIs, the pollers and the subscriber interface,
-in one process and with nothing else to install. It runs until it gets SIGTERM or Ctrl-C, lets requests
+		Long: `Run the server: the gateway with the management and publishing APIs, and the subscriber interface, in one
+process and with nothing else to install. It runs until it gets SIGTERM or Ctrl-C, lets requests
 finish, and exits; a second signal makes it exit at once.`,
 		Example: `# Everything on this machine, with data in ./freshet-data
 freshet serve

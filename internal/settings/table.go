@@ -52,7 +52,7 @@ var table = []Entry{
 		value: bind(func(s *Settings) *freshet.Secret { return &s.NATS }, hiddenText("URL", "empty", checkNATS)),
 	}, {
 		Key: "roles", Main: true, Default: "gateway,manage,publish,poll,subscribe",
-		Help:  "What this process does",
+		Help:  "What this process does; poll does nothing yet",
 		value: bind(func(s *Settings) *[]Role { return &s.Roles }, list(enum(Roles()...), false)),
 	}, {
 		Key: "signup", Default: "open",
