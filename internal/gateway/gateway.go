@@ -38,7 +38,7 @@ func New(log *slog.Logger, trusted []netip.Prefix, apis ...API) http.Handler {
 			g.routes[prefix] = http.StripPrefix("/"+prefix, a.Handler)
 		}
 	}
-	return httpkit.Chain(g, httpkit.BelieveProxies(trusted), httpkit.AccessLog(log), httpkit.Recover(log), httpkit.LimitHeaders)
+	return httpkit.Chain(g, httpkit.BelieveProxies(trusted), httpkit.AccessLog(log), httpkit.Recover(log), httpkit.LimitHeaders, httpkit.DrainBodies)
 }
 
 // ServeHTTP finds the API by whole segments of the path as it was sent, in one step.
