@@ -283,7 +283,7 @@ func TestGuessingPasswordsIsSlowedPerAddress(t *testing.T) {
 	email := c.call("GET", "/users/"+c.id, nil).text("email")
 	guesser := s.stranger()
 	guesser.remote = "[2001:db8::1]:1"
-	for i := range 20 {
+	for i := range 30 {
 		guesser.remote = "[2001:db8::" + string(rune('1'+i%9)) + "]:1" // one /64 is one address
 		guesser.signIn(freshet.NewID()+"@example.com", "wrong password").want(401)
 	}

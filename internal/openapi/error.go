@@ -41,8 +41,8 @@ func init() {
 	validation.MsgExpectedNumber = "must be a number"
 	validation.MsgExpectedObject = "must be an object"
 	validation.MsgExpectedArray = "must be an array"
-	validation.MsgExpectedMinimumNumber = "must be at least %v"
-	validation.MsgExpectedMaximumNumber = "must be at most %v"
+	validation.MsgExpectedMinimumNumber = "must be at least %.0f" // bounds here are whole numbers
+	validation.MsgExpectedMaximumNumber = "must be at most %.0f"
 	validation.MsgExpectedOneOf = "must be one of %s"
 }
 

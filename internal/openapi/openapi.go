@@ -90,7 +90,8 @@ func checkMedia(h http.Header) error {
 		return nil // nobody means anything else
 	}
 	media, _, err := mime.ParseMediaType(kind)
-	if err != nil || (media != "application/json" && !strings.HasSuffix(media, "+json")) {
+	// A JSON Patch would not mean what its sender thinks.
+	if err != nil || (media != "application/json" && media != "application/merge-patch+json") {
 		return errNotJSON
 	}
 	return nil

@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf16"
 
 	"github.com/freshet-io/freshet/internal/jsonpatch"
 )
@@ -27,6 +29,9 @@ const maxDepth = 64 // no request of ours nests deeper
 func decode(data []byte, v any) error {
 	if _, err := jsonpatch.Parse(data, jsonpatch.Limits{MaxDepth: maxDepth}); err != nil {
 		return bodyFault("is not valid JSON: " + err.Error())
+	}
+	if hasLoneSurrogate(data) {
+		return bodyFault("contains half of a surrogate pair, which is no character")
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
@@ -48,6 +53,40 @@ func decode(data []byte, v any) error {
 		return fieldFault(wrong.Field, "must be "+kindName(wrong.Type))
 	}
 	return err
+}
+
+// hasLoneSurrogate finds escapes such as \ud800 without their other half. They are grammatical, but encoding/json would
+// silently make them U+FFFD, and two different texts would become one.
+func hasLoneSurrogate(data []byte) bool {
+	for {
+		i := bytes.IndexByte(data, '\\')
+		if i < 0 {
+			return false
+		}
+		unit, isUnit := escapedUnit(data[i:])
+		if !isUnit {
+			data = data[i+2:] // the text is valid JSON: something follows the backslash
+			continue
+		}
+		data = data[i+6:]
+		if !utf16.IsSurrogate(unit) {
+			continue
+		}
+		second, isUnit := escapedUnit(data)
+		if !isUnit || utf16.DecodeRune(unit, second) == unicode.ReplacementChar {
+			return true
+		}
+		data = data[6:]
+	}
+}
+
+// escapedUnit reads \uXXXX at the beginning of valid JSON text.
+func escapedUnit(data []byte) (rune, bool) {
+	if len(data) < 6 || data[0] != '\\' || data[1] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(data[2:6]), 16, 16)
+	return rune(n), err == nil
 }
 
 // plainIntegers spells every whole number the way Go reads integers: to JSON, 2000, 2000.0 and 2e3 are one number.

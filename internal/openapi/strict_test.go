@@ -109,3 +109,14 @@ func TestAnErrorOfTheLibraryIsToldInOurWords(t *testing.T) {
 		}
 	}
 }
+
+func TestHalfASurrogatePairIsNoCharacter(t *testing.T) {
+	for text, want := range map[string]bool{
+		`"plain"`: false, `"\\ud800"`: false, `"\ud83d\ude00"`: false, `"\u00e9 \n \\"`: false,
+		`"\ud800"`: true, `"\udc00"`: true, `"\ud800x"`: true, `"\ud800\u0041"`: true, `"\ud83d\ude00\ud83d"`: true, `"\ud800\n"`: true,
+	} {
+		if got := hasLoneSurrogate([]byte(text)); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+}
