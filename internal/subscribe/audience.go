@@ -301,7 +301,7 @@ func (r *registry) askAgain(all []*audience) {
 			if err != nil {
 				r.log.Warn("permission could not be checked again", "topic", a.ask.TopicID, "err", err)
 			}
-		case freshet.TopicNotFound:
+		case freshet.TopicNotFound, freshet.UnknownCredential: // a key that was known disappears with its app only
 			r.end(a, freshet.Errorf(freshet.TopicGone, "The topic was deleted"))
 		default:
 			r.end(a, err)
