@@ -12,9 +12,10 @@ import (
 // that each failure doubles the wait, up to a limit low enough that locking somebody out is no attack either.
 const (
 	freeAccountFailures = 5
-	freeAddressFailures = 20
+	freeAddressFailures = 30
 	firstWait           = time.Second
-	longestWait         = 30 * time.Second
+	longestAccountWait  = 30 * time.Second
+	longestAddressWait  = 5 * time.Second // many people may share an address
 	attemptMemory       = 15 * time.Minute
 	maxTracked          = 100_000 // accounts and addresses remembered; beyond it those that need not wait are forgotten
 )
@@ -51,8 +52,8 @@ func (a *attempts) begin(now time.Time, account, address guesser) error {
 		e.RetryAfter = wait
 		return e
 	}
-	a.count(now, account, freeAccountFailures)
-	a.count(now, address, freeAddressFailures)
+	a.count(now, account, freeAccountFailures, longestAccountWait)
+	a.count(now, address, freeAddressFailures, longestAddressWait)
 	return nil
 }
 
@@ -64,7 +65,7 @@ func (a *attempts) wait(now time.Time, who guesser) time.Duration {
 	return f.until.Sub(now)
 }
 
-func (a *attempts) count(now time.Time, who guesser, free int) {
+func (a *attempts) count(now time.Time, who guesser, free int, longest time.Duration) {
 	f := a.tracked[who]
 	if f == nil || now.Sub(f.last) > attemptMemory {
 		a.makeRoom(now)
@@ -74,7 +75,7 @@ func (a *attempts) count(now time.Time, who guesser, free int) {
 	f.count++
 	f.last = now
 	if over := f.count - free; over >= 0 {
-		f.until = now.Add(min(longestWait, firstWait<<min(over, 10)))
+		f.until = now.Add(min(longest, firstWait<<min(over, 10)))
 	}
 }
 
