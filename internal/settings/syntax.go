@@ -267,9 +267,12 @@ func redacted(raw string) string {
 	if err != nil {
 		return hidden
 	}
-	if q := u.Query(); q.Has("password") {
-		q.Set("password", "xxxxx")
-		u.RawQuery = q.Encode()
+	q := u.Query()
+	for name := range q {
+		if strings.Contains(strings.ToLower(name), "password") { // password, sslpassword
+			q.Set(name, "xxxxx")
+			u.RawQuery = q.Encode()
+		}
 	}
 	return u.Redacted()
 }
