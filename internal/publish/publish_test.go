@@ -116,6 +116,7 @@ func (h *harness) do(r request) *http.Response {
 	}
 	w := httptest.NewRecorder()
 	h.handler.ServeHTTP(w, req)
+	checkDescribed(h.t, r.method, w)
 	return w.Result()
 }
 
