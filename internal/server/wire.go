@@ -24,12 +24,7 @@ func wire(o *Options, p *ports, r *readiness, failed chan<- error) *stages {
 	admin := newWeb(p.admin, guardAdmin(p.admin.Addr(), adminHandler(r, newMetrics(o.Version), http.HandlerFunc(notFound), o.Log)), o.Log)
 	public := &public{parts: parts, ports: p, failed: failed}
 
-	heap, stopHeap := context.WithCancel(context.Background())
 	all := []stage{{
-		name:  "collector",
-		start: func(context.Context) error { go tuneHeap(heap); return nil },
-		stop:  func(context.Context) error { stopHeap(); return nil },
-	}, {
 		name:  "admin listener",
 		start: func(context.Context) error { admin.serve(failed); return nil },
 		stop:  admin.drain,
