@@ -258,6 +258,9 @@ func TestSwapAcquiresRenewsAndReleases(t *testing.T) {
 			if err != nil || got != want {
 				t.Errorf("Swap(%q, %q) = %q, %v; want %q", old, new, got, err, want)
 			}
+			if read, err := g.Value(t.Context(), "lease"); err != nil || read != want {
+				t.Errorf("Value = %q, %v after Swap(%q, %q); want %q", read, err, old, new, want)
+			}
 		}
 		swap("", "me", "me")
 		swap("", "you", "me")

@@ -105,6 +105,9 @@ const (
 	ScopeUser  Scope = "user"
 	ScopeApp   Scope = "app"
 	ScopeTopic Scope = "topic"
+
+	ScopeSource  Scope = "source"  // of a topic: its data source began or ceased to fail
+	ScopeGateway Scope = "gateway" // registered APIs, plugins, consumers
 )
 
 // Notice says "look again at this": what the catalog says about it may have changed. It carries no news itself, so
@@ -123,8 +126,12 @@ type Notices interface {
 }
 
 // Claims are small named values that disappear by themselves. Leases are claims whose value is the holder; a
-// publisher's idempotency keys are claims whose value is the outcome.
+// publisher's idempotency keys are claims whose value is the outcome; a failing data source is a claim whose value is
+// the failure.
 type Claims interface {
+	// Value returns the value of name, empty if it is not set.
+	Value(ctx context.Context, name string) (string, error)
+
 	// Swap sets name to new for ttl if its value is old, and returns the value it has afterwards. The empty value
 	// means "not set", so Swap(name, "", me, ttl) acquires, Swap(name, me, me, ttl) renews and
 	// Swap(name, me, "", 0) releases.

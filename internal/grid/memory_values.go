@@ -108,16 +108,29 @@ type counter struct {
 	expires time.Time
 }
 
+// held returns the value of a claim. The caller holds mu.
+func (v *values) held(name string, now time.Time) string {
+	if c := v.claims[name]; c != nil && now.Before(c.expires) {
+		return c.value
+	}
+	return ""
+}
+
+// Value implements Claims.
+func (m *Memory) Value(_ context.Context, name string) (string, error) {
+	v := &m.values
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.held(name, time.Now()), nil
+}
+
 // Swap implements Claims.
 func (m *Memory) Swap(_ context.Context, name, old, new string, ttl time.Duration) (string, error) {
 	v := &m.values
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	now := time.Now()
-	held := ""
-	if c := v.claims[name]; c != nil && now.Before(c.expires) {
-		held = c.value
-	}
+	held := v.held(name, now)
 	if held != old {
 		return held, nil
 	}
