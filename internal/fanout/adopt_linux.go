@@ -3,34 +3,32 @@ package fanout
 import (
 	"net"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// adopt hands a plain HTTP/1.1 connection to an event loop: its descriptor is duplicated and Go's own connection closed, so that
-// its goroutine, buffers and place in the runtime's poller are free again.
+// adopt hands a plain HTTP/1.1 connection to an event loop.
 func (f *Fanout) adopt(w http.ResponseWriter, r *http.Request, s Stream) bool {
 	if len(f.loops.all) == 0 || r.ProtoMajor != 1 || r.TLS != nil {
 		return false
 	}
-	// Asked before hijacking, because there is no way back from that.
-	if local, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); local == nil {
-		return false
+	fd := -1
+	if a, ok := w.(*answer); ok {
+		fd = a.take()
+	} else {
+		var hijacked bool
+		if fd, hijacked = f.hijack(w, r); !hijacked {
+			return false
+		}
 	}
-	nc, _, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		return false
-	}
-	fd, err := takeOver(nc)
-	nc.Close()
-	if err != nil {
-		f.log.Error("connection could not be taken over", "err", err)
+	if fd < 0 {
 		f.left(s.Group)
 		return true
 	}
-	tune(fd, f.loops.sendBuffer)
 	l := f.loops.all[f.loops.next.Add(1)%uint32(len(f.loops.all))]
 	c := &conn{members: &s.Group.members[l.number], cursor: s.First.Next, fd: int32(fd)}
 	if !f.greet(c, s) {
@@ -39,6 +37,27 @@ func (f *Fanout) adopt(w http.ResponseWriter, r *http.Request, s Stream) bool {
 	}
 	l.arrive(c)
 	return true
+}
+
+// hijack takes the connection from net/http: its descriptor is duplicated and Go's own connection closed, so that its
+// goroutine, buffers and place in the runtime's poller are free again. A negative descriptor means that it is lost.
+func (f *Fanout) hijack(w http.ResponseWriter, r *http.Request) (fd int, ok bool) {
+	// Asked before hijacking, because there is no way back from that.
+	if local, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); local == nil {
+		return -1, false
+	}
+	nc, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return -1, false
+	}
+	fd, err = takeOver(nc)
+	nc.Close()
+	if err != nil {
+		f.log.Error("connection could not be taken over", "err", err)
+		return -1, true
+	}
+	tune(fd, f.loops.sendBuffer)
+	return fd, true
 }
 
 // takeOver returns a descriptor of its own for the socket.
@@ -64,29 +83,35 @@ func tune(fd, sendBuffer int) {
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, 0)
 }
 
-// boundListener tunes a listening socket; those it accepts take after it. Goroutines have no other way to notice a peer that
-// vanished than the kernel's.
+// boundListener tunes a listening socket; those it accepts take after it.
 func boundListener(sendBuffer int) func(network, address string, c syscall.RawConn) error {
 	return func(_, _ string, c syscall.RawConn) error {
 		return c.Control(func(listener uintptr) {
 			fd := int(listener)
 			_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer)
 			_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_MAXSEG, segment)
-			_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(vanishTimeout.Milliseconds()))
+			boundVanishing(fd)
 		})
 	}
+}
+
+// boundVanishing has the kernel notice a peer that vanished. Goroutines have no other way.
+func boundVanishing(fd int) {
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(vanishTimeout.Milliseconds()))
 }
 
 // greet writes the beginning of the answer. It runs in the request's goroutine, so that a crowd that arrives at once does not hold
 // up those who are being served. It returns false if the connection is broken.
 func (f *Fanout) greet(c *conn, s Stream) bool {
-	head := make([]byte, 0, 512+len(s.Prefix))
-	head = append(head, "HTTP/1.1 200 OK\r\n"...)
+	buf := greetings.Get().(*[]byte)
+	defer greetings.Put(buf)
+	head := append((*buf)[:0], "HTTP/1.1 200 OK\r\n"...)
 	head = append(head, s.Header.lines...)
 	head = append(head, "Connection: close\r\nDate: "...)
-	head = time.Now().UTC().AppendFormat(head, http.TimeFormat)
+	head = appendDate(head)
 	head = append(head, "\r\n\r\n"...)
 	head = append(head, s.Prefix...)
+	*buf = head
 	n, err := sendParts(int(c.fd), head, s.First.Bytes)
 	if err != 0 && err != unix.EAGAIN {
 		return false
@@ -97,6 +122,28 @@ func (f *Fanout) greet(c *conn, s Stream) bool {
 		c.stall = &stall{rest: remainder(head, s.First.Bytes, n)}
 	}
 	return true
+}
+
+// greetings are buffers for beginnings of answers. What does not go out at once is copied.
+var greetings = sync.Pool{New: func() any { b := make([]byte, 0, 8<<10); return &b }}
+
+// dateNow is the present second as HTTP writes it; making it anew for everybody in a crowd would cost more than all the rest of
+// a header.
+var dateNow atomic.Pointer[dateText]
+
+type dateText struct {
+	second int64
+	text   string
+}
+
+func appendDate(b []byte) []byte {
+	now := time.Now()
+	d := dateNow.Load()
+	if d == nil || d.second != now.Unix() {
+		d = &dateText{now.Unix(), now.UTC().Format(http.TimeFormat)}
+		dateNow.Store(d)
+	}
+	return append(b, d.text...)
 }
 
 // sendParts writes two pieces as far as the socket takes them.

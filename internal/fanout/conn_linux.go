@@ -1,7 +1,6 @@
 package fanout
 
 import (
-	"errors"
 	"runtime"
 	"syscall"
 	"time"
@@ -54,11 +53,7 @@ func (l *loop) admit(c *conn) {
 		l.addStall(c, s.rest)
 	}
 	events := uint32(unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLOUT | unix.EPOLLET&0xffffffff)
-	var failed error
-	err := l.events.Control(func(epoll uintptr) {
-		failed = unix.EpollCtl(int(epoll), unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: events, Fd: c.fd})
-	})
-	if err = errors.Join(err, failed); err != nil {
+	if err := unix.EpollCtl(l.fd, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: events, Fd: c.fd}); err != nil {
 		l.f.log.Error("connection not accepted by the event loop", "err", err)
 		l.drop(c)
 		return

@@ -29,6 +29,7 @@ type loop struct {
 	number int             // among all loops
 	epoll  *os.File        // see wait
 	events syscall.RawConn // of epoll
+	fd     int             // of epoll, good as long as run runs
 	event  int             // an eventfd, to be woken by
 	done   chan struct{}
 
@@ -113,7 +114,7 @@ func (l *loop) open(epoll int) error {
 		unix.Close(event)
 		return err
 	}
-	l.epoll, l.event = file, event
+	l.epoll, l.event, l.fd = file, event, epoll
 	return nil
 }
 

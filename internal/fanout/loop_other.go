@@ -3,6 +3,7 @@
 package fanout
 
 import (
+	"net"
 	"net/http"
 	"syscall"
 	"time"
@@ -22,3 +23,6 @@ func (g *Group) initLoops(*Fanout)                                      {}
 func (g *Group) wakeLoops()                                             {}
 
 func boundListener(int) func(network, address string, c syscall.RawConn) error { return nil }
+
+// Front implements what it does on Linux: nothing is taken off net/http here.
+func (f *Fanout) Front(l net.Listener, _ FrontHandler) net.Listener { return l }

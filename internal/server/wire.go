@@ -95,6 +95,9 @@ func (p *public) serve(context.Context) error {
 		p.webs = append(p.webs, newWeb(p.ports.gateway, h, p.parts.log))
 	}
 	if p.ports.subscriber != nil {
+		if p.tls == nil {
+			p.ports.subscriber.Listener = p.parts.fanout.Front(p.ports.subscriber.Listener, p.parts.subscriber)
+		}
 		p.webs = append(p.webs, newWeb(p.ports.subscriber, p.parts.subscriber, p.parts.log))
 	}
 	for _, w := range p.webs {

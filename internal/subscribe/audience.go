@@ -3,6 +3,7 @@ package subscribe
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -145,6 +146,8 @@ func (r *registry) member(ask catalog.SubscribeAsk, key groupKey, grant *catalog
 	}
 	a := r.audiences[ak]
 	if a == nil {
+		ask.TopicID, ask.Key = strings.Clone(ask.TopicID), strings.Clone(ask.Key) // they are parts of one subscriber's request
+		ak.topic, ak.key = ask.TopicID, ask.Key
 		a = &audience{key: ak, ask: ask, appID: grant.AppID, userID: grant.UserID, topic: grant.Topic, groups: make(map[groupKey]*group)}
 		r.audiences[ak] = a
 	}

@@ -96,7 +96,11 @@ func newHarness(t *testing.T, opts options, ln dialer, loops int) *harness {
 		subscribe.Parts{Log: log, Catalog: h.catalog, Router: h.router, Fanout: h.fanout, Notices: h.grid},
 		subscribe.Options{MaxConnections: opts.max, AccountLimit: func(*catalog.Grant) int64 { return opts.perAccount }, Recheck: opts.recheck, LongPoll: opts.longPoll})
 	h.http = &http.Server{Handler: h.server}
-	go h.http.Serve(ln)
+	var served net.Listener = ln
+	if tcp, ok := ln.(tcpListener); ok {
+		served = h.fanout.Front(tcp.Listener, h.server) // as in the real program
+	}
+	go h.http.Serve(served)
 	h.client = &http.Client{Transport: &http.Transport{
 		DialContext:        func(ctx context.Context, _, _ string) (net.Conn, error) { return ln.dial(ctx) },
 		DisableCompression: true,

@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -152,6 +153,12 @@ func (s *Server) Drain(ctx context.Context) error {
 func (s *Server) Close() error {
 	s.audience.close()
 	return nil
+}
+
+// Streams implements fanout.FrontHandler.
+func (s *Server) Streams(r *http.Request) bool {
+	const param = "x-sd-transport"
+	return r.Header.Get(param) == "" && !strings.Contains(strings.ToLower(r.URL.RawQuery), param)
 }
 
 // ServeHTTP answers one subscriber.

@@ -1,0 +1,288 @@
+package fanout
+
+import (
+	"net"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"sync"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Front accepts connections for h in place of net/http and reads the request of those that have plainly come for a stream.
+// Everything else, from a slow sender to HTTP/2, is left to the listener that it returns, which net/http must serve with
+// the same handler. A stream's connection therefore never gets the buffers, the goroutine and the place in the runtime's
+// poller that it would give back a moment later.
+//
+// It returns l itself where there are no event loops.
+func (f *Fanout) Front(l net.Listener, h FrontHandler) net.Listener {
+	tcp, ok := l.(*net.TCPListener)
+	if !ok || len(f.loops.all) == 0 {
+		return l
+	}
+	// Go's own listener lets nobody else wait for its socket, so the front has a descriptor of its own for it.
+	socket, err := tcp.File()
+	if err != nil {
+		return l
+	}
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		_ = socket.Close()
+		return l
+	}
+	_ = tcp.Close()
+	_ = raw.Control(func(fd uintptr) {
+		// A connection is not shown to us before its request arrives, or this much time has passed. Loops notice by themselves
+		// who vanished. Failing, both cost speed only.
+		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, 1)
+		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, 0)
+	})
+	fr := &front{
+		socket: socket, addr: tcp.Addr(), fanout: f, handler: h,
+		rest: make(chan net.Conn), done: make(chan struct{}), stopped: make(chan struct{}), arrivals: make(chan arrival),
+	}
+	go fr.accept(raw)
+	return fr
+}
+
+// front is a listener for what the fanout does not take itself.
+type front struct {
+	// Static after Front.
+	socket  *os.File
+	addr    net.Addr
+	fanout  *Fanout
+	handler FrontHandler
+	rest    chan net.Conn
+	done    chan struct{} // closed by Close
+
+	stopped chan struct{} // closed when accept has returned, and with it the port is free
+
+	arrivals chan arrival // to goroutines that wait for one
+
+	closing sync.Once
+	err     error // why, if it was not Close; set before done is closed
+}
+
+// Accept returns the next connection that is not simply a stream's.
+func (fr *front) Accept() (net.Conn, error) {
+	select {
+	case c := <-fr.rest:
+		return c, nil
+	case <-fr.done:
+		if fr.err != nil {
+			return nil, fr.err
+		}
+		return nil, net.ErrClosed
+	}
+}
+
+// Addr implements net.Listener.
+func (fr *front) Addr() net.Addr { return fr.addr }
+
+// Close stops accepting. Requests being read are finished.
+func (fr *front) Close() error {
+	err := net.ErrClosed
+	fr.closing.Do(func() {
+		close(fr.done)
+		err = fr.socket.Close()
+	})
+	<-fr.stopped // not earlier: accept itself closes what it finds closed
+	return err
+}
+
+// fail ends the listener because of an error.
+func (fr *front) fail(err error) {
+	fr.closing.Do(func() {
+		fr.err = err
+		close(fr.done)
+		_ = fr.socket.Close()
+	})
+}
+
+// crowd is how many connections are accepted before others have a turn.
+const crowd = 64
+
+// accept takes connections as they come, until the listener is closed.
+func (fr *front) accept(raw syscall.RawConn) {
+	defer close(fr.stopped)
+	var pause time.Duration
+	for {
+		var failed syscall.Errno
+		err := raw.Read(func(listener uintptr) bool {
+			var any bool
+			any, failed = fr.acceptSome(int(listener))
+			return any || failed != 0
+		})
+		switch {
+		case err != nil:
+			fr.fail(err) // closed
+			return
+		case failed == 0:
+			pause = 0
+		case isShortage(failed):
+			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
+			fr.fanout.log.Error("connections wait: the process is short of file descriptors or memory", "err", failed)
+			time.Sleep(pause)
+		default:
+			fr.fail(failed)
+			return
+		}
+	}
+}
+
+// isShortage reports errors that pass.
+func isShortage(err syscall.Errno) bool {
+	switch err {
+	case unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM:
+		return true
+	}
+	return false
+}
+
+// acceptSome returns whether there were any.
+func (fr *front) acceptSome(listener int) (any bool, err syscall.Errno) {
+	for range crowd {
+		var peer unix.RawSockaddrAny
+		size := uint32(unsafe.Sizeof(peer))
+		fd, _, errno := syscall.RawSyscall6(syscall.SYS_ACCEPT4, uintptr(listener), uintptr(unsafe.Pointer(&peer)),
+			uintptr(unsafe.Pointer(&size)), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0, 0)
+		switch errno {
+		case 0:
+			any = true
+			fr.hire(arrival{int(fd), addressOf(&peer)})
+		case unix.EAGAIN:
+			return any, 0
+		case unix.EINTR, unix.ECONNABORTED, unix.EPROTO, unix.ENETDOWN, unix.EHOSTDOWN, unix.EHOSTUNREACH, unix.ENETUNREACH:
+			any = true // errors of that one connection
+		default:
+			return any, errno
+		}
+	}
+	return any, 0
+}
+
+// addressOf reads the peer's address.
+func addressOf(sa *unix.RawSockaddrAny) net.TCPAddr {
+	switch sa.Addr.Family {
+	case unix.AF_INET:
+		in := (*unix.RawSockaddrInet4)(unsafe.Pointer(sa))
+		return net.TCPAddr{IP: in.Addr[:], Port: int(ntohs(in.Port))}
+	case unix.AF_INET6:
+		in := (*unix.RawSockaddrInet6)(unsafe.Pointer(sa))
+		return net.TCPAddr{IP: in.Addr[:], Port: int(ntohs(in.Port))}
+	}
+	return net.TCPAddr{}
+}
+
+func ntohs(v uint16) uint16 {
+	b := (*[2]byte)(unsafe.Pointer(&v))
+	return uint16(b[0])<<8 | uint16(b[1])
+}
+
+// arrival is a connection that was accepted.
+type arrival struct {
+	fd   int
+	peer net.TCPAddr
+}
+
+// hire gives an arrival to a goroutine that is done with its last one, or to a new one. A goroutine that has served a request
+// has grown the stack that the next one needs, and its buffer is there.
+func (fr *front) hire(a arrival) {
+	select {
+	case fr.arrivals <- a:
+	default:
+		go fr.work(a)
+	}
+}
+
+// workerIdle is how long a goroutine waits for its next arrival.
+const workerIdle = 5 * time.Second
+
+func (fr *front) work(a arrival) {
+	buf := new([maxHead]byte)
+	idle := time.NewTimer(workerIdle)
+	defer idle.Stop()
+	for {
+		fr.receive(a.fd, a.peer, buf)
+		idle.Reset(workerIdle)
+		select {
+		case a = <-fr.arrivals:
+		case <-idle.C:
+			return
+		case <-fr.done:
+			return
+		}
+	}
+}
+
+// receive serves a connection's request if it is there and plain, and leaves it to net/http otherwise.
+func (fr *front) receive(fd int, peer net.TCPAddr, buf *[maxHead]byte) {
+	n, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(buf)), maxHead, unix.MSG_DONTWAIT, 0, 0)
+	switch {
+	case errno == unix.EAGAIN || errno == unix.EINTR:
+		n = 0
+	case errno != 0 || n == 0: // gone before it said anything
+		unix.Close(fd)
+		return
+	}
+	head := buf[:n]
+	if r := parseHead(head); r != nil && fr.handler.Streams(r) {
+		r.RemoteAddr = peer.String()
+		fr.serve(fd, r)
+		return
+	}
+	fr.pass(fd, head)
+}
+
+// serve runs the handler in the way of net/http.
+func (fr *front) serve(fd int, r *http.Request) {
+	a := &answer{fd: fd, header: make(http.Header)}
+	defer a.finish()
+	defer func() {
+		if v := recover(); v != nil && v != http.ErrAbortHandler {
+			fr.fanout.log.Error("subscription panicked", "panic", v, "stack", string(debug.Stack()))
+		}
+	}()
+	fr.handler.ServeHTTP(a, r)
+	a.complete = true
+}
+
+// pass gives a connection to net/http together with what was read of it.
+func (fr *front) pass(fd int, read []byte) {
+	file := os.NewFile(uintptr(fd), "")
+	c, err := net.FileConn(file) // with a descriptor of its own
+	_ = file.Close()
+	tcp, ok := c.(*net.TCPConn)
+	if err != nil || !ok {
+		fr.fanout.log.Error("connection could not be passed on", "err", err)
+		return
+	}
+	// Goroutines have no other way to notice a peer that vanished than the kernel's.
+	if raw, err := tcp.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { boundVanishing(int(fd)) })
+	}
+	select {
+	case fr.rest <- &replay{TCPConn: tcp, read: append([]byte(nil), read...)}:
+	case <-fr.done:
+		_ = tcp.Close()
+	}
+}
+
+// replay is a connection some of whose bytes were read already.
+type replay struct {
+	*net.TCPConn
+	read []byte
+}
+
+func (r *replay) Read(p []byte) (int, error) {
+	if len(r.read) > 0 {
+		n := copy(p, r.read)
+		r.read = r.read[n:]
+		return n, nil
+	}
+	return r.TCPConn.Read(p)
+}
