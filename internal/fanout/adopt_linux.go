@@ -16,7 +16,7 @@ func (f *Fanout) adopt(w http.ResponseWriter, r *http.Request, s Stream) bool {
 	if len(f.loops.all) == 0 || r.ProtoMajor != 1 || r.TLS != nil {
 		return false
 	}
-	fd := -1
+	var fd int
 	if a, ok := w.(*answer); ok {
 		fd = a.take()
 	} else {
@@ -171,7 +171,7 @@ func remainder(head, body []byte, n int) []byte {
 // arrive puts a connection into the loop's inbox.
 func (l *loop) arrive(c *conn) {
 	l.mu.Lock()
-	if l.stopped || l.stopping {
+	if l.shut || l.stopping {
 		l.mu.Unlock()
 		l.discard(c)
 		return

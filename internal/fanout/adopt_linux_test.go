@@ -95,7 +95,7 @@ func TestAcceptedConnectionsInheritTheBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
-	if n, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF); err != nil || n > 160<<10 {
+	if n, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF); err != nil || n > 192<<10 {
 		t.Errorf("send buffer %d, %v", n, err)
 	}
 	if ms, err := unix.GetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT); err != nil || ms != 20_000 {

@@ -65,10 +65,6 @@ func (l *loop) admit(c *conn) {
 
 // handle takes what the kernel has to say about a socket.
 func (l *loop) handle(e *unix.EpollEvent) {
-	if int(e.Fd) == l.event {
-		_, _ = unix.Read(l.event, l.scratch[:8])
-		return
-	}
 	c := l.conns[e.Fd]
 	if c == nil {
 		return // dropped earlier in the same batch
@@ -107,7 +103,13 @@ func (l *loop) update(c *conn) {
 		l.finish(c, final)
 		return
 	}
-	l.send(c, c.members.group.feed.Since(c.cursor))
+	for {
+		batch := c.members.group.feed.Since(c.cursor)
+		l.send(c, batch)
+		if !batch.More || c.members == nil || c.stall != nil {
+			return
+		}
+	}
 }
 
 // send writes a batch to a subscriber whose socket is not known to be full.

@@ -27,8 +27,8 @@ type Cursor uint64
 
 // Feed is a sequence of frames that many subscribers share.
 type Feed interface {
-	// Since returns what brings a reader from cursor to the newest frame. An empty batch whose Next is another cursor
-	// moves the reader without a word. Nobody changes the bytes afterwards. It is called often and must be quick.
+	// Since returns what brings a reader from cursor to the newest frame, or closer to it. An empty batch whose Next is
+	// another cursor moves the reader without a word. Nobody changes the bytes afterwards. It is called often and must be quick.
 	Since(cursor Cursor) Batch
 
 	// Watch calls changed whenever Since may have something new. changed does not block.
@@ -40,6 +40,7 @@ type Batch struct {
 	Bytes  []byte
 	Events int
 	Next   Cursor // where the reader is once it has the bytes
+	More   bool   // there is another batch at Next
 	Merged bool   // the reader was so far behind that several events became one
 }
 
@@ -53,7 +54,7 @@ type Options struct {
 	// WriteTimeout is how long a subscriber may take no bytes while some are waiting for it; 30 s by default.
 	WriteTimeout time.Duration
 
-	// SendBuffer bounds what the kernel holds for one subscriber, in bytes; 64 KiB by default. Linux doubles it for its
+	// SendBuffer bounds what the kernel holds for one subscriber, in bytes; 96 KiB by default. Linux doubles it for its
 	// own bookkeeping.
 	SendBuffer int
 

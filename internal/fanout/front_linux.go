@@ -126,11 +126,25 @@ func (fr *front) accept(raw syscall.RawConn) {
 		case isShortage(failed):
 			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
 			fr.fanout.log.Error("connections wait: the process is short of file descriptors or memory", "err", failed)
-			time.Sleep(pause)
+			if !fr.pause(pause) {
+				return
+			}
 		default:
 			fr.fail(failed)
 			return
 		}
+	}
+}
+
+// pause returns false if the listener is closed meanwhile.
+func (fr *front) pause(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-fr.done:
+		return false
 	}
 }
 
@@ -243,7 +257,7 @@ func (fr *front) serve(fd int, r *http.Request) {
 	a := &answer{fd: fd, header: make(http.Header)}
 	defer a.finish()
 	defer func() {
-		if v := recover(); v != nil && v != http.ErrAbortHandler {
+		if v := recover(); v != nil {
 			fr.fanout.log.Error("subscription panicked", "panic", v, "stack", string(debug.Stack()))
 		}
 	}()

@@ -14,4 +14,4 @@ func Listen(ctx context.Context, address string, opts Options) (net.Listener, er
 	return lc.Listen(ctx, "tcp", address)
 }
 
-const defaultSendBuffer = 64 << 10
+const defaultSendBuffer = 96 << 10

@@ -1,8 +1,6 @@
 package fanout
 
 import (
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -25,15 +23,18 @@ type loops struct {
 // loop owns sockets: it alone writes to them and closes them. Others put work into its inbox and wake it.
 type loop struct {
 	// Static after newLoop.
-	f      *Fanout
-	number int             // among all loops
-	epoll  *os.File        // see wait
-	events syscall.RawConn // of epoll
-	fd     int             // of epoll, good as long as run runs
-	event  int             // an eventfd, to be woken by
-	done   chan struct{}
+	f       *Fanout
+	number  int             // among all loops
+	epoll   *os.File        // see listen
+	events  syscall.RawConn // of epoll
+	fd      int             // of epoll, good as long as run runs
+	done    chan struct{}
+	woken   chan struct{} // holds one; there is work in the inbox
+	ready   chan struct{} // holds one; the kernel has something to say
+	polled  chan struct{} // answers ready: it was heard
+	stopped chan struct{} // closed when run has ended
 
-	sleeping atomic.Bool // or about to sleep: whoever adds work must write to event
+	sleeping atomic.Bool // or about to sleep: whoever adds work must say so to woken
 
 	// Guarded by mu: the inbox.
 	mu       sync.Mutex
@@ -42,7 +43,7 @@ type loop struct {
 	drainIn  time.Duration
 	draining bool
 	stopping bool
-	stopped  bool
+	shut     bool
 
 	// Owned by run.
 	conns   []*conn    // by descriptor
@@ -88,7 +89,11 @@ func newLoop(f *Fanout, number int) (*loop, error) {
 		return nil, fmt.Errorf("event loop: %w", err)
 	}
 	now := time.Now()
-	l := &loop{f: f, number: number, event: -1, done: make(chan struct{}), wheel: newWheel(f.heartbeat, now), now: now}
+	l := &loop{
+		f: f, number: number, wheel: newWheel(f.heartbeat, now), now: now,
+		done: make(chan struct{}), woken: make(chan struct{}, 1), ready: make(chan struct{}, 1), polled: make(chan struct{}, 1),
+		stopped: make(chan struct{}),
+	}
 	if err := l.open(epoll); err != nil {
 		unix.Close(epoll)
 		return nil, fmt.Errorf("event loop: %w", err)
@@ -97,24 +102,15 @@ func newLoop(f *Fanout, number int) (*loop, error) {
 }
 
 func (l *loop) open(epoll int) error {
-	event, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	if err != nil {
-		return err
-	}
-	if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, event, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(event)}); err != nil {
-		unix.Close(event)
-		return err
-	}
 	if err := unix.SetNonblock(epoll, true); err != nil { // which makes os.NewFile register it with the runtime
-		unix.Close(event)
 		return err
 	}
 	file := os.NewFile(uintptr(epoll), "epoll")
-	if l.events, err = file.SyscallConn(); err != nil {
-		unix.Close(event)
+	events, err := file.SyscallConn()
+	if err != nil {
 		return err
 	}
-	l.epoll, l.event, l.fd = file, event, epoll
+	l.epoll, l.events, l.fd = file, events, epoll
 	return nil
 }
 
@@ -139,30 +135,34 @@ func (f *Fanout) drainLoops(d time.Duration) {
 	}
 }
 
-// wake makes sure that the loop looks into its inbox soon.
+// wake makes sure that the loop looks into its inbox soon. It goes through a channel and not through the kernel: the scheduler
+// lets a goroutine that was woken so run next, but looks at descriptors only when it has nothing else to do.
 func (l *loop) wake() {
 	if l.sleeping.CompareAndSwap(true, false) {
-		var one [8]byte
-		binary.NativeEndian.PutUint64(one[:], 1)
-		_, _ = unix.Write(l.event, one[:]) // fails only when it is woken already
+		select {
+		case l.woken <- struct{}{}:
+		default:
+		}
 	}
 }
 
 // run is the loop.
 func (l *loop) run() {
 	defer close(l.done)
-	defer l.shut()
+	defer l.close()
+	go l.listen()
 	events := make([]unix.EpollEvent, 256)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
 	for {
-		n, err := l.wait(events, l.timeout())
+		said := l.wait(l.timeout(), timer)
 		l.sleeping.Store(false)
-		if err != nil {
-			l.f.log.Error("event loop failed", "err", err)
-			return
-		}
 		l.now = time.Now()
-		for i := range n {
-			l.handle(&events[i])
+		if said {
+			if err := l.hear(events); err != nil {
+				l.f.log.Error("event loop failed", "err", err)
+				return
+			}
 		}
 		l.tick() // before arrivals, which enter the wheel at the present tick
 		if !l.takeInbox() {
@@ -174,31 +174,78 @@ func (l *loop) run() {
 	}
 }
 
-// wait returns what the kernel has to say, waiting for it at most so long; negative means for ever. The epoll descriptor is
-// itself registered with the runtime's poller, so waiting parks a goroutine. A blocking epoll_wait would keep the
-// processor from everybody else until the runtime's monitor takes it away, 10 ms later.
-func (l *loop) wait(events []unix.EpollEvent, timeout time.Duration) (n int, err error) {
-	var deadline time.Time
-	if timeout > 0 {
-		deadline = time.Now().Add(timeout)
-	}
-	if timeout != 0 {
-		if err := l.epoll.SetReadDeadline(deadline); err != nil {
-			return 0, err
+// wait returns when there is something to do, and whether the kernel has something to say. Negative means to wait for ever.
+func (l *loop) wait(timeout time.Duration, timer *time.Timer) (said bool) {
+	if timeout == 0 {
+		select {
+		case <-l.ready:
+			return true
+		default:
+			return false
 		}
 	}
-	var failed error
-	err = l.events.Read(func(fd uintptr) bool {
-		n, failed = unix.EpollWait(int(fd), events, 0)
-		return n > 0 || timeout == 0 || failed != nil
-	})
-	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(failed, unix.EINTR):
-		return 0, nil
-	case failed != nil:
-		return 0, failed
+	var late <-chan time.Time
+	if timeout > 0 {
+		timer.Reset(timeout)
+		late = timer.C
 	}
-	return n, err
+	select {
+	case <-l.woken:
+	case <-l.ready:
+		return true
+	case <-late:
+	}
+	return false
+}
+
+// listen waits for the kernel in a goroutine of its own. The epoll descriptor is itself registered with the runtime's poller; a
+// blocking epoll_wait would keep the processor from everybody else until the runtime's monitor takes it away, 10 ms later.
+func (l *loop) listen() {
+	defer l.epoll.Close()
+	for {
+		// Asked and not waited for first: what came before Read was called does not wake it.
+		if err := l.events.Read(func(fd uintptr) bool { return isReadable(int(fd)) || l.hasStopped() }); err != nil || l.hasStopped() {
+			return
+		}
+		l.ready <- struct{}{}
+		select {
+		case <-l.polled:
+		case <-l.stopped:
+			return
+		}
+	}
+}
+
+func (l *loop) hasStopped() bool {
+	select {
+	case <-l.stopped:
+		return true
+	default:
+		return false
+	}
+}
+
+func isReadable(fd int) bool {
+	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	n, err := unix.Poll(fds, 0)
+	return n > 0 || err != nil && err != unix.EINTR
+}
+
+// hear takes everything that the kernel has to say.
+func (l *loop) hear(events []unix.EpollEvent) error {
+	defer func() { l.polled <- struct{}{} }()
+	for {
+		n, err := unix.EpollWait(l.fd, events, 0)
+		if err != nil && err != unix.EINTR {
+			return err
+		}
+		for i := range max(n, 0) {
+			l.handle(&events[i])
+		}
+		if n < len(events) && err == nil {
+			return nil
+		}
+	}
 }
 
 // timeout is how long the loop may sleep. It promises to be woken before it looks for work a last time, so that no work can
@@ -330,8 +377,9 @@ func (l *loop) serve(m *members) bool {
 			// Most members are at the same place, so the feed is asked once for all of them.
 			if !known || c.cursor != from {
 				batch, from, known = m.group.feed.Since(c.cursor), c.cursor, true
-				m.adapt(batch)
+				m.adapt(from, batch)
 			}
+			m.again = m.again || batch.More
 			l.send(c, batch)
 		}
 	}
@@ -347,10 +395,10 @@ func (l *loop) report() {
 	}
 }
 
-// shut closes everything the loop owns.
-func (l *loop) shut() {
+// close closes everything the loop owns.
+func (l *loop) close() {
 	l.mu.Lock()
-	l.stopped = true
+	l.shut = true
 	arrivals := l.arrivals
 	l.arrivals = nil
 	l.mu.Unlock()
@@ -363,6 +411,6 @@ func (l *loop) shut() {
 		}
 	}
 	l.report()
-	unix.Close(l.event)
-	l.epoll.Close()
+	close(l.stopped)
+	_ = l.epoll.SetReadDeadline(time.Now()) // so that listen notices
 }

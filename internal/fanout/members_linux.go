@@ -27,41 +27,47 @@ type members struct {
 
 	notBefore time.Time // of the next pass
 	hurry     uint8     // how often the distance between passes is halved
+	reached   Cursor    // where the first one was after the last pass
 }
 
-// Bounds of the distance between two passes over a group. Below the lower one, waiting costs more than it saves; the upper one
-// is what it may cost in latency.
+// Bounds of the distance between two passes over a group: what is worth waiting for when publications follow each other
+// closely, and what waiting may cost in latency. A few subscribers are quicker served than waited for.
 const (
-	minPace = 2 * time.Millisecond
-	maxPace = 15 * time.Millisecond
+	minPace  = 4 * time.Millisecond
+	maxPace  = 6 * time.Millisecond
+	fewConns = 16
 )
 
-// pace is the distance between passes over the group. Small groups need none.
+// pace is the distance between passes over the group.
 func (m *members) pace() time.Duration {
-	d := min(time.Duration(len(m.conns))*m.loop.f.loops.pace, maxPace) >> m.hurry
-	if d < minPace {
+	if len(m.conns) < fewConns || m.loop.f.loops.pace < 0 {
 		return 0
 	}
-	return d
+	return min(max(time.Duration(len(m.conns))*m.loop.f.loops.pace, minPace), maxPace) >> m.hurry
 }
 
 // A batch within these bounds is worth a write of its own. Waiting for more than the upper one gains nothing, and what does not
 // fit into the feed's log any more is merged into one event.
 const (
-	smallBatch = 4 << 10
-	largeBatch = 16 << 10
+	smallBatch = 16 << 10
+	largeBatch = 48 << 10
 	maxHurry   = 3
 )
 
-// adapt learns from a batch how long to wait for the next one.
-func (m *members) adapt(b Batch) {
+// adapt learns from a batch how long to wait for the next one. Only those who were up to date after the last pass have something
+// to teach: whoever lags behind them does so for reasons of its own.
+func (m *members) adapt(from Cursor, b Batch) {
+	if from < m.reached {
+		return
+	}
+	if m.next == 1 { // the first one of this pass
+		m.reached = b.Next
+	}
 	switch {
-	case len(b.Bytes) > largeBatch && b.Events > 1 && m.hurry < maxHurry:
+	case (len(b.Bytes) > largeBatch && b.Events > 1 || b.Merged) && m.hurry < maxHurry:
 		m.hurry++
 	case len(b.Bytes) < smallBatch && m.hurry > 0 && !b.Merged:
 		m.hurry--
-	case b.Merged && m.hurry < maxHurry:
-		m.hurry++
 	}
 }
 

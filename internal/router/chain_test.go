@@ -131,7 +131,11 @@ func TestEveryReaderEndsWithTheNewestDocument(t *testing.T) {
 			fresh.feed.Close()
 		}
 		for _, r := range readers {
-			r.take(t, r.feed.Since(r.cursor))
+			for more := true; more; {
+				batch := r.feed.Since(r.cursor)
+				r.take(t, batch)
+				more = batch.More
+			}
 			if !jsonpatch.Equal(r.doc, want[r.variant]) {
 				t.Fatalf("a reader ended with %.200s, want %.200s", r.doc, want[r.variant])
 			}

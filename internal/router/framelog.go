@@ -1,23 +1,29 @@
 package router
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/freshet-io/freshet/internal/fanout"
 )
 
-// frameLog is the newest frames of a feed, back to back in one piece of memory. A reader that is a few frames behind
-// therefore gets all of them as one slice, without copying, and a reader's place is just a number.
-// Bytes that a reader may have seen never change: frames are only appended, and when the memory is full, the newest move to
-// another piece while readers keep the old one as long as they need it.
+// frameLog is the newest frames of a feed, back to back in a few pieces of memory. A reader that is some frames behind
+// therefore gets many of them as one slice, without copying, and a reader's place is just a number.
+// Bytes that a reader may have seen never change: frames are only appended, and a full piece is followed by another while
+// readers keep the old one as long as they need it.
 type frameLog struct {
-	buf   []byte
-	marks []mark // one per frame in the window, oldest first
-	start int    // where the first of them begins
+	segments []*segment // oldest first; frames are appended to the last one
 
-	head   fanout.Cursor // of the newest frame
-	floor  fanout.Cursor // a reader at or after it can be served from here
-	lagged bool          // somebody needed more than the newest frame since the log last moved
+	head  fanout.Cursor // of the newest frame
+	floor fanout.Cursor // a reader at or after it can be served from here
+	need  int           // bytes that readers were behind, lately
+}
+
+// segment is one piece of memory with whole frames.
+type segment struct {
+	buf   []byte
+	marks []mark        // one per frame, oldest first
+	floor fanout.Cursor // of a reader that has everything before it
 }
 
 // mark is where a frame ends.
@@ -27,86 +33,93 @@ type mark struct {
 }
 
 const (
-	minLog = 1 << 10
-	maxLog = 128 << 10 // what one write carries at most, unless it is a single frame; a slow reader may keep one such piece
+	minSegment = 1 << 10
+	maxSegment = 64 << 10  // what one write carries at most, unless it is a single frame; a slow reader may keep one such piece
+	maxLog     = 512 << 10 // how far behind readers may be and still get the very frames they missed
 )
 
 func newFrameLog(head fanout.Cursor) frameLog { return frameLog{head: head, floor: head} }
 
 // append adds the frame that leads to cursor. It copies a short one and keeps a long one, which nobody may change.
 func (l *frameLog) append(cursor fanout.Cursor, frame []byte) {
-	if len(frame) > maxLog/2 {
-		l.buf, l.start = frame[:len(frame):len(frame)], 0
-		l.marks, l.floor = append(l.marks[:0], mark{cursor, len(frame)}), l.head
-		l.head = cursor
-		return
+	var s *segment
+	if len(frame) > maxSegment/2 {
+		s = l.add(frame[:0:len(frame)])
+		s.buf = frame[:len(frame):len(frame)]
+	} else {
+		if n := len(l.segments); n > 0 {
+			s = l.segments[n-1]
+		}
+		if s == nil || len(s.buf)+len(frame) > cap(s.buf) {
+			s = l.add(make([]byte, 0, min(max(minSegment, l.need, 4*len(frame)), maxSegment)))
+		}
+		s.buf = append(s.buf, frame...)
 	}
-	if len(l.buf)+len(frame) > cap(l.buf) {
-		l.move(len(frame))
-	}
-	l.buf = append(l.buf, frame...)
-	l.marks = append(l.marks, mark{cursor, len(l.buf)})
+	s.marks = append(s.marks, mark{cursor, len(s.buf)})
 	l.head = cursor
 }
 
-// move makes room for n more bytes, keeping the newest half of the window. The window grows only for readers that need
-// one: most topics are followed by readers that keep up.
-func (l *frameLog) move(n int) {
-	size := max(minLog, cap(l.buf))
-	if l.lagged {
-		size *= 2
+// add begins a segment, and lets go of old ones that hardly any reader needs. Most topics are followed by readers that keep up.
+func (l *frameLog) add(buf []byte) *segment {
+	s := &segment{buf: buf, floor: l.head}
+	keep := min(max(minSegment, 2*l.need), maxLog)
+	first := len(l.segments)
+	for size := 0; first > 0 && size < keep; first-- {
+		size += len(l.segments[first-1].buf)
 	}
-	size = min(max(size, 4*n), maxLog) // a frame has at most half of that
-	keep := 0
-	for keep < len(l.marks) && len(l.buf)-l.begin(len(l.marks)-keep-1) <= (size-n)/2 {
-		keep++
-	}
-	first := len(l.marks) - keep
-	from := len(l.buf)
-	if keep > 0 {
-		from = l.begin(first)
-	}
-	if first > 0 {
-		l.floor = l.marks[first-1].cursor
-	}
-	buf := make([]byte, 0, size)
-	buf = append(buf, l.buf[from:]...)
-	marks := make([]mark, 0, keep+1)
-	for _, m := range l.marks[first:] {
-		marks = append(marks, mark{m.cursor, m.end - from})
-	}
-	l.buf, l.marks, l.start, l.lagged = buf, marks, 0, false
+	l.segments = append(slices.Delete(l.segments, 0, first), s)
+	l.floor = l.segments[0].floor
+	l.need -= l.need / 4 // readers that catch up need less
+	return s
 }
 
-// begin is where the i-th frame of the window begins.
-func (l *frameLog) begin(i int) int {
-	if i == 0 {
-		return l.start
-	}
-	return l.marks[i-1].end
-}
-
-// since returns the frames after cursor, and false if the log does not reach back that far.
+// since returns frames after cursor, as many as lie in one piece, and false if the log does not reach back that far.
 func (l *frameLog) since(cursor fanout.Cursor) (fanout.Batch, bool) {
 	if cursor >= l.head {
 		return fanout.Batch{Next: cursor}, true
 	}
 	if cursor < l.floor {
-		l.lagged = true
+		if n := l.estimate(cursor); n <= maxLog { // a longer log would have done
+			l.need = max(l.need, n)
+		}
 		return fanout.Batch{}, false
 	}
-	i, found := slices.BinarySearchFunc(l.marks, cursor, func(m mark, c fanout.Cursor) int {
-		switch {
-		case m.cursor < c:
-			return -1
-		case m.cursor > c:
-			return 1
-		}
-		return 0
-	})
+	n := len(l.segments) - 1
+	behind := 0
+	for ; l.segments[n].floor > cursor; n-- {
+		behind += len(l.segments[n].buf)
+	}
+	batch := l.segments[n].since(cursor)
+	l.need = max(l.need, behind+len(batch.Bytes))
+	batch.More = n < len(l.segments)-1
+	return batch, true
+}
+
+// estimate is about how many bytes a reader at cursor is behind.
+func (l *frameLog) estimate(cursor fanout.Cursor) int {
+	bytes, frames := l.size()
+	if frames == 0 {
+		return maxLog + 1
+	}
+	return bytes / frames * int(min(l.head-cursor, maxLog))
+}
+
+func (l *frameLog) size() (bytes, frames int) {
+	for _, s := range l.segments {
+		bytes, frames = bytes+len(s.buf), frames+len(s.marks)
+	}
+	return bytes, frames
+}
+
+// since returns the frames of the segment after cursor.
+func (s *segment) since(cursor fanout.Cursor) fanout.Batch {
+	i, found := slices.BinarySearchFunc(s.marks, cursor, func(m mark, c fanout.Cursor) int { return cmp.Compare(m.cursor, c) })
 	if found {
 		i++
 	}
-	l.lagged = l.lagged || len(l.marks)-i > 1
-	return fanout.Batch{Bytes: l.buf[l.begin(i):len(l.buf):len(l.buf)], Events: len(l.marks) - i, Next: l.head}, true
+	begin := 0
+	if i > 0 {
+		begin = s.marks[i-1].end
+	}
+	return fanout.Batch{Bytes: s.buf[begin:len(s.buf):len(s.buf)], Events: len(s.marks) - i, Next: s.marks[len(s.marks)-1].cursor}
 }
