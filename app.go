@@ -10,6 +10,7 @@ type App struct {
 	AutoProvisioningAllowed bool
 	SignatureRequired       bool
 	Defaults                Defaults
+	AllowedTargetHosts      []string // that its pollers may reach; empty: all
 	SubscriberKey           Key
 	PublisherKey            Key
 	SignatureKey            Key
@@ -59,6 +60,7 @@ func (a *App) Validate() error {
 	var f faults
 	f.checkText("name", a.Name, maxTitle)
 	f.checkPollEvery("default_configurations.http-poller.polling_frequency", a.Defaults.PollEvery)
+	f.checkTargetHosts("allowed_target_hosts", a.AllowedTargetHosts)
 	return f.err()
 }
 

@@ -42,6 +42,15 @@ const (
 	Timeout     // somebody took too long
 	TopicGone   // the topic was deleted, or can no longer publish
 
+	// What is wrong with the data source of a topic.
+	SourceFailed       // it answered with an error, or broke off
+	SourceUnreachable  // no connection, no valid TLS, no answer in time, or an address that is not allowed
+	SourceUnauthorized // it does not accept our credentials
+	SourceForbidden    // it no longer lets us in
+	SourceExpired      // it says that our token expired
+	SourceUnknownHost  // its name is not known
+	SourceUnreadable   // its answer is not JSON, too large, or does not fit the topic
+
 	numKinds
 )
 

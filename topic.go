@@ -14,6 +14,9 @@ type Topic struct {
 	Publisher Publisher
 	CreatedAt time.Time
 	UpdatedAt time.Time
+
+	// AutoProvisioned says that subscribers made it by naming its target, and that it goes with the last of them.
+	AutoProvisioned bool
 }
 
 // PublisherType says how content reaches a topic.
@@ -33,6 +36,9 @@ type Publisher struct {
 	PollEvery       *time.Duration // http-poller
 	ForcePublishing *bool          // http-post
 	Payload         Payload
+
+	Credentials        // http-poller
+	Sealed      string // the credentials as they are stored: only the catalog can read them
 }
 
 // PayloadType says how a publication relates to the document before it.
@@ -66,6 +72,7 @@ func (t *Topic) Validate() error {
 	case HTTPPoller:
 		f.checkTargetURL("publisher.config.url", p.URL)
 		f.checkPollEvery("publisher.config.polling_frequency", p.PollEvery)
+		f.checkCredentials(&p.Credentials)
 		if p.ForcePublishing != nil {
 			f.add("publisher.config.force_publishing", "is not a setting of %s", p.Type)
 		}
@@ -75,6 +82,12 @@ func (t *Topic) Validate() error {
 		}
 		if p.PollEvery != nil {
 			f.add("publisher.config.polling_frequency", "is not a setting of %s", p.Type)
+		}
+		if len(p.Headers) > 0 {
+			f.add("publisher.config.headers", "is not a setting of %s", p.Type)
+		}
+		if p.OAuth2 != nil {
+			f.add("publisher.config.oauth2", "is not a setting of %s", p.Type)
 		}
 	case "":
 		f.add("publisher.type", "is required")

@@ -45,6 +45,15 @@ var exitCodes = map[freshet.Kind]int{
 	freshet.MessageLimit:    6,
 	freshet.Unavailable:     6,
 	freshet.Timeout:         6,
+
+	// A data source that fails: the same holds.
+	freshet.SourceFailed:       6,
+	freshet.SourceUnreachable:  6,
+	freshet.SourceUnauthorized: 6,
+	freshet.SourceForbidden:    6,
+	freshet.SourceExpired:      6,
+	freshet.SourceUnknownHost:  6,
+	freshet.SourceUnreadable:   6,
 }
 
 // failure adds to an error what only a person at a command line has use for.

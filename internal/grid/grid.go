@@ -107,6 +107,7 @@ const (
 	ScopeTopic Scope = "topic"
 
 	ScopeSource  Scope = "source"  // of a topic: its data source began or ceased to fail
+	ScopePoll    Scope = "poll"    // of a topic: poll it now
 	ScopeGateway Scope = "gateway" // registered APIs, plugins, consumers
 )
 

@@ -35,6 +35,13 @@ var statuses = map[freshet.Kind]int{
 	freshet.Unavailable:         http.StatusServiceUnavailable,
 	freshet.Timeout:             http.StatusGatewayTimeout,
 	freshet.TopicGone:           http.StatusNotFound,
+	freshet.SourceFailed:        http.StatusBadGateway,
+	freshet.SourceUnreachable:   http.StatusBadGateway,
+	freshet.SourceUnauthorized:  http.StatusBadGateway,
+	freshet.SourceForbidden:     http.StatusBadGateway,
+	freshet.SourceExpired:       http.StatusBadGateway,
+	freshet.SourceUnknownHost:   http.StatusBadGateway,
+	freshet.SourceUnreadable:    http.StatusBadGateway,
 }
 
 // internalMessage is all a caller learns about a failure that nobody classified.

@@ -47,6 +47,7 @@ func (r *appRow) value() (freshet.App, error) {
 		return freshet.App{}, fmt.Errorf("defaults of app %s: %w", r.app.ID, err)
 	}
 	r.app.Defaults = freshet.Defaults{PollEvery: d.PollEvery.duration(), ForcePublishing: d.ForcePublishing}
+	r.app.AllowedTargetHosts = d.TargetHosts
 	r.app.CreatedAt, r.app.UpdatedAt = fromMillis(r.created), fromMillis(r.updated)
 	r.app.SubscriberKey = freshet.Key(r.subscriber)
 	r.app.PublisherKey = freshet.Key(r.publisher)
@@ -58,6 +59,7 @@ func (r *appRow) value() (freshet.App, error) {
 type appDefaults struct {
 	PollEvery       *millisJSON `json:"poll_every_ms,omitempty"`
 	ForcePublishing *bool       `json:"force_publishing,omitempty"`
+	TargetHosts     []string    `json:"allowed_target_hosts,omitempty"`
 }
 
 // millisJSON is a duration in milliseconds.
@@ -184,6 +186,7 @@ func defaultsText(a *freshet.App) (string, error) {
 	text, err := json.Marshal(appDefaults{
 		PollEvery:       toMillisJSON(a.Defaults.PollEvery),
 		ForcePublishing: a.Defaults.ForcePublishing,
+		TargetHosts:     a.AllowedTargetHosts,
 	})
 	return string(text), err
 }

@@ -46,6 +46,7 @@ func (r *topicRow) value() (freshet.Topic, error) {
 	p := &r.topic.Publisher
 	p.Type, p.Payload.Type = freshet.PublisherType(r.publisher), freshet.PayloadType(r.payload)
 	p.URL, p.PollEvery, p.ForcePublishing = c.URL, c.PollEvery.duration(), c.ForcePublishing
+	p.Sealed, r.topic.AutoProvisioned = c.Sealed, c.AutoProvisioned
 	if r.itemIDPath != "" {
 		path, err := freshet.ParseItemPath(r.itemIDPath)
 		if err != nil {
@@ -62,6 +63,8 @@ type publisherConfig struct {
 	URL             string      `json:"url,omitempty"`
 	PollEvery       *millisJSON `json:"poll_every_ms,omitempty"`
 	ForcePublishing *bool       `json:"force_publishing,omitempty"`
+	AutoProvisioned bool        `json:"auto_provisioned,omitempty"`
+	Sealed          string      `json:"sealed,omitempty"`
 }
 
 // Topic returns the topic and its app.
@@ -148,6 +151,23 @@ func (s *Store) Topics(ctx context.Context, appID string, page Page) (TopicListi
 	return list, err
 }
 
+// PollerTopics lists topics of type http-poller whose identifiers come after the given one, in their order, without
+// following them to their apps.
+func (s *Store) PollerTopics(ctx context.Context, after string, limit int) ([]freshet.Topic, error) {
+	var topics []freshet.Topic
+	err := s.reader(ctx).rows(`SELECT `+topicColumns+` FROM topics t WHERE t.id > $1 AND t.publisher_type = 'http-poller'
+		ORDER BY t.id LIMIT $2`, []any{after, int64(limit)}, func(scan scanner) error {
+		var r topicRow
+		if err := scan(r.dest()...); err != nil {
+			return err
+		}
+		topic, err := r.value()
+		topics = append(topics, topic)
+		return err
+	})
+	return topics, err
+}
+
 // CreateTopic adds the topic to its app.
 func (tx *Tx) CreateTopic(t *freshet.Topic) error {
 	config, err := configText(t)
@@ -224,6 +244,8 @@ func configText(t *freshet.Topic) (string, error) {
 		URL:             p.URL,
 		PollEvery:       toMillisJSON(p.PollEvery),
 		ForcePublishing: p.ForcePublishing,
+		AutoProvisioned: t.AutoProvisioned,
+		Sealed:          p.Sealed,
 	})
 	return string(text), err
 }

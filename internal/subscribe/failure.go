@@ -33,6 +33,13 @@ var codes = map[freshet.Kind]int{
 	freshet.Unavailable:         50000,
 	freshet.Timeout:             50001,
 	freshet.TopicGone:           60000,
+	freshet.SourceFailed:        60001,
+	freshet.SourceUnreachable:   60100,
+	freshet.SourceUnauthorized:  60101,
+	freshet.SourceForbidden:     60102,
+	freshet.SourceExpired:       60103,
+	freshet.SourceUnknownHost:   60400,
+	freshet.SourceUnreadable:    61500,
 }
 
 // internalMessage is all a client learns about a failure that nobody classified.
