@@ -51,6 +51,7 @@ type Catalog struct {
 	now      func() time.Time
 	log      *slog.Logger
 	secret   []byte // signs tokens
+	seals    *seals // hides credentials of targets
 	stop     func() // ends the subscription to notices
 
 	overlaps  overlaps
@@ -83,6 +84,11 @@ func New(ctx context.Context, s *store.Store, notifier Notifier, opts Options) (
 	if err := c.loadSecret(ctx); err != nil {
 		return nil, err
 	}
+	seals, err := newSeals(c.secret)
+	if err != nil {
+		return nil, fmt.Errorf("seal of credentials: %w", err)
+	}
+	c.seals = seals
 	if err := c.ensureAdmin(ctx); err != nil {
 		return nil, err
 	}
@@ -121,6 +127,9 @@ func (c *Catalog) notify(ctx context.Context, scope grid.Scope, id string) {
 
 // forget drops what the caches know about the subject of a notice.
 func (c *Catalog) forget(n grid.Notice) {
+	if n.Scope != grid.ScopeUser && n.Scope != grid.ScopeApp && n.Scope != grid.ScopeTopic {
+		return // about something else, and perhaps often
+	}
 	c.keys.drop(func(o *store.KeyOwner) bool {
 		return (n.Scope == grid.ScopeApp && o.App.ID == n.ID) || (n.Scope == grid.ScopeUser && o.App.UserID == n.ID)
 	})

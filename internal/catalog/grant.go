@@ -19,6 +19,7 @@ type Grant struct {
 // SubscribeAsk is a request to follow a topic, as far as the catalog is concerned.
 type SubscribeAsk struct {
 	TopicID string
+	Source  *SourceAsk // nil when the client names a topic; otherwise the topic is the one that Provision returned
 	Key     string     // as sent; empty when the client sent none
 	Signed  *Signature // nil when the client did not sign
 }
@@ -62,9 +63,16 @@ func (c *Catalog) MaySubscribe(ctx context.Context, ask SubscribeAsk) (*Grant, e
 	if err != nil {
 		return nil, err
 	}
+	if topic.Topic.AutoProvisioned != (ask.Source != nil) {
+		// Who does not name the source and its credentials has no business with what they brought to light.
+		return nil, freshet.Errorf(freshet.TopicNotFound, "There is no such topic")
+	}
 	g, err := grant(topic, owner)
 	if err != nil {
 		return nil, err
+	}
+	if ask.Source != nil {
+		return c.grantSource(topic, ask)
 	}
 	return g, c.checkSignature(topic, ask.Signed)
 }

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"slices"
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/grid"
@@ -29,6 +30,9 @@ func (c *Catalog) CreateTopic(ctx context.Context, actor *Actor, appID string, f
 			return invalid // after the owner: what is not yours does not even validate
 		}
 		defaults = app.Defaults
+		if err := c.seals.seal(&topic, ""); err != nil {
+			return err
+		}
 		if err := tx.CreateTopic(&topic); err != nil {
 			return err
 		}
@@ -59,7 +63,24 @@ func (c *Catalog) Topic(ctx context.Context, actor *Actor, ref TopicRef) (*fresh
 	if err := ref.check(actor, found); err != nil {
 		return nil, err
 	}
-	return effective(found), nil
+	return c.shown(found), nil
+}
+
+// shown is a topic as its owner may see it: with every open setting filled in, and with the names of what it shows to its
+// target. What subscribers brought along is theirs.
+func (c *Catalog) shown(t *store.TopicInApp) *freshet.Topic {
+	topic := effective(t)
+	c.unseal(topic)
+	return topic
+}
+
+func (c *Catalog) unseal(topic *freshet.Topic) {
+	if topic.AutoProvisioned {
+		return
+	}
+	if _, err := c.seals.open(topic); err != nil {
+		c.log.Warn("credentials of a topic are lost", "topic", topic.ID, "err", err)
+	}
 }
 
 // check hides a topic that is somebody else's, or in another app than the caller said.
@@ -90,6 +111,7 @@ func (c *Catalog) Topics(ctx context.Context, actor *Actor, appID string, page P
 	}
 	for i := range list.Items {
 		list.Items[i].Publisher = list.Items[i].Effective(list.App.Defaults)
+		c.unseal(&list.Items[i])
 	}
 	return list.Listing, nil
 }
@@ -98,6 +120,10 @@ func (c *Catalog) Topics(ctx context.Context, actor *Actor, appID string, page P
 // hold was made by them. The change may run more than once and must only touch its argument.
 func (c *Catalog) UpdateTopic(ctx context.Context, actor *Actor, ref TopicRef, change func(*freshet.Topic) error) (*freshet.Topic, error) {
 	return c.changeTopic(ctx, actor, ref, "topic.update", func(tx *store.Tx, topic *freshet.Topic) error {
+		if topic.AutoProvisioned {
+			return freshet.Errorf(freshet.Conflict, "This topic belongs to its subscribers; it can be deleted, but not changed")
+		}
+		c.unseal(topic)
 		before := topic.Publisher
 		malformed := change(topic)
 		fixed := fixedForLife(before, topic.Publisher)
@@ -105,9 +131,26 @@ func (c *Catalog) UpdateTopic(ctx context.Context, actor *Actor, ref TopicRef, c
 		if err := freshet.Together(malformed, fixed, topic.Validate()); err != nil {
 			return err
 		}
+		if !sameCredentials(&before.Credentials, &topic.Publisher.Credentials) {
+			if err := c.seals.seal(topic, ""); err != nil {
+				return err
+			}
+		}
 		topic.UpdatedAt = c.now()
 		return tx.SaveTopic(topic)
 	})
+}
+
+// sameCredentials keeps a change of something else from sealing anew, or from losing what could not be read.
+func sameCredentials(a, b *freshet.Credentials) bool {
+	if !slices.Equal(a.Headers, b.Headers) || (a.OAuth2 == nil) != (b.OAuth2 == nil) {
+		return false
+	}
+	if a.OAuth2 == nil {
+		return true
+	}
+	x, y := a.OAuth2, b.OAuth2
+	return x.TokenURL == y.TokenURL && x.ClientID == y.ClientID && x.ClientSecret == y.ClientSecret && slices.Equal(x.Scopes, y.Scopes)
 }
 
 func fixedForLife(before, after freshet.Publisher) error {

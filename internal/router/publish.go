@@ -39,6 +39,10 @@ func (r *Router) publish(ctx context.Context, topic *freshet.Topic, p Publicatio
 	}
 	defer r.release(t)
 	force := topic.Publisher.ForcePublishing == nil || *topic.Publisher.ForcePublishing
+	return r.publishTo(ctx, t, p, force)
+}
+
+func (r *Router) publishTo(ctx context.Context, t *topic, p Publication, force bool) (Outcome, error) {
 	t.publishing.Lock()
 	defer t.publishing.Unlock()
 	for range maxRaces {

@@ -11,6 +11,7 @@ import (
 	"github.com/freshet-io/freshet/internal/gateway"
 	"github.com/freshet-io/freshet/internal/grid"
 	"github.com/freshet-io/freshet/internal/manage"
+	"github.com/freshet-io/freshet/internal/poll"
 	"github.com/freshet-io/freshet/internal/publish"
 	"github.com/freshet-io/freshet/internal/router"
 	"github.com/freshet-io/freshet/internal/settings"
@@ -24,6 +25,7 @@ type parts struct {
 	// Static after wire.
 	settings *settings.Settings
 	log      *slog.Logger
+	version  string
 
 	// Owned by the stages.
 	store      *store.Store
@@ -32,6 +34,7 @@ type parts struct {
 	catalog    *catalog.Catalog
 	fanout     *fanout.Fanout
 	subscriber *subscribe.Server
+	poller     *poll.Poller
 }
 
 func (p *parts) openStore(ctx context.Context) (err error) {
@@ -106,8 +109,8 @@ func (p *parts) openSubscriber(context.Context) (err error) {
 		return err
 	}
 	p.subscriber = subscribe.New(
-		subscribe.Parts{Log: p.log, Catalog: p.catalog, Router: p.router, Fanout: p.fanout, Notices: p.grid},
-		subscribe.Options{SnapshotEvent: s.SnapshotEvent})
+		subscribe.Parts{Log: p.log, Catalog: p.catalog, Router: p.router, Fanout: p.fanout, Notices: p.grid, Sources: p.grid},
+		subscribe.Options{SnapshotEvent: s.SnapshotEvent, SnapshotTimeout: s.SnapshotTimeout})
 	return nil
 }
 
@@ -117,4 +120,19 @@ func (p *parts) closeSubscriber(context.Context) error {
 		err = err2
 	}
 	return err
+}
+
+func (p *parts) openPoller(context.Context) error {
+	s := &p.settings.Poller
+	p.poller = poll.New(
+		poll.Parts{Log: p.log, Catalog: p.catalog, Router: p.router, Grid: p.grid},
+		poll.Options{
+			Version:         p.version,
+			DenyPrivate:     s.DenyPrivate || p.settings.Environment == settings.Production,
+			ErrorThreshold:  int(s.ErrorThreshold),
+			HostConcurrency: int(s.HostConcurrency),
+			Concurrency:     int(s.Concurrency),
+			MessageTTL:      p.settings.Grid.MessageTTL,
+		})
+	return nil
 }

@@ -12,6 +12,7 @@ const (
 	partCatalog part = "catalog"
 	partRouter  part = "router"
 
+	partPoller     part = "poller"
 	partSubscriber part = "subscriber"
 )
 
@@ -41,7 +42,7 @@ var roles = map[settings.Role]role{
 	},
 	settings.RolePoll: {
 		// Polls targets of poller topics; no listener of its own.
-		parts: []part{partStore, partGrid, partCatalog, partRouter},
+		parts: []part{partStore, partGrid, partCatalog, partRouter, partPoller},
 	},
 	settings.RoleSubscribe: {
 		// Event streams to subscribers.

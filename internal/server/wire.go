@@ -20,7 +20,7 @@ import (
 //   - then the parts, each before what it stands on;
 //   - the admin listener last, so that probes and metrics show the whole drain.
 func wire(o *Options, p *ports, r *readiness, failed chan<- error) *stages {
-	parts := &parts{settings: &o.Settings, log: o.Log}
+	parts := &parts{settings: &o.Settings, log: o.Log, version: o.Version}
 	admin := newWeb(p.admin, guardAdmin(p.admin.Addr(), adminHandler(r, newMetrics(o.Version), http.HandlerFunc(notFound), o.Log)), o.Log)
 	public := &public{parts: parts, ports: p, failed: failed}
 
@@ -47,6 +47,7 @@ func wire(o *Options, p *ports, r *readiness, failed chan<- error) *stages {
 		{partGrid, stage{start: parts.openGrid, stop: func(context.Context) error { return parts.grid.Close() }}},
 		{partRouter, stage{start: parts.openRouter, stop: func(context.Context) error { return parts.router.Close() }}},
 		{partCatalog, stage{start: parts.openCatalog, stop: func(context.Context) error { parts.catalog.Close(); return nil }}},
+		{partPoller, stage{start: parts.openPoller, stop: func(context.Context) error { return parts.poller.Close() }}},
 		{partSubscriber, stage{start: parts.openSubscriber, stop: parts.closeSubscriber}},
 	} {
 		if need.parts[s.part] {

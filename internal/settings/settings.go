@@ -30,6 +30,14 @@ type Settings struct {
 		WriteTimeout  time.Duration
 		SnapshotEvent string
 		Heartbeat     time.Duration
+
+		SnapshotTimeout time.Duration
+	}
+	Poller struct {
+		DenyPrivate     bool
+		ErrorThreshold  int64
+		HostConcurrency int64
+		Concurrency     int64
 	}
 	TLS struct {
 		Certificate string // PEM file; empty means plain HTTP

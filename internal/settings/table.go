@@ -52,7 +52,7 @@ var table = []Entry{
 		value: bind(func(s *Settings) *freshet.Secret { return &s.NATS }, hiddenText("URL", "empty", checkNATS)),
 	}, {
 		Key: "roles", Main: true, Default: "gateway,manage,publish,poll,subscribe",
-		Help:  "What this process does; poll does nothing yet",
+		Help:  "What this process does",
 		value: bind(func(s *Settings) *[]Role { return &s.Roles }, list(enum(Roles()...), false)),
 	}, {
 		Key: "signup", Default: "open",
@@ -82,6 +82,26 @@ var table = []Entry{
 		Key: "subscriber.snapshot_event", Default: "snapshot",
 		Help:  "Event name of full documents; data suits old clients",
 		value: bind(func(s *Settings) *string { return &s.Subscriber.SnapshotEvent }, enum("snapshot", "data")),
+	}, {
+		Key: "subscriber.snapshot_timeout", Default: "30s",
+		Help:  "End a stream of a polled topic that has no document after this long",
+		value: bind(func(s *Settings) *time.Duration { return &s.Subscriber.SnapshotTimeout }, duration(100*time.Millisecond, time.Hour)),
+	}, {
+		Key: "poller.deny_private", Default: "false",
+		Help:  "Keep pollers from private, loopback, link-local and other internal addresses; production always does",
+		value: bind(func(s *Settings) *bool { return &s.Poller.DenyPrivate }, boolean()),
+	}, {
+		Key: "poller.error_threshold", Default: "3",
+		Help:  "Failed polls in a row after which subscribers that have a document are told",
+		value: bind(func(s *Settings) *int64 { return &s.Poller.ErrorThreshold }, count(1_000_000)),
+	}, {
+		Key: "poller.host_concurrency", Default: "64",
+		Help:  "Requests under way to one host and port at a time; 0 is unlimited",
+		value: bind(func(s *Settings) *int64 { return &s.Poller.HostConcurrency }, count(1_000_000)),
+	}, {
+		Key: "poller.concurrency", Default: "4096",
+		Help:  "Requests of all pollers under way at a time; 0 is unlimited",
+		value: bind(func(s *Settings) *int64 { return &s.Poller.Concurrency }, count(1_000_000)),
 	}, {
 		Key: "admin.listen", Main: true, Default: "127.0.0.1:8001",
 		Help:  "Address of gateway administration, health, metrics and profiling; it asks for no password, so keep it private",

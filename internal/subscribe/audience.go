@@ -21,8 +21,10 @@ type registry struct {
 	catalog    Catalog
 	router     Router
 	fanout     *fanout.Fanout
+	sources    Sources // nil: nothing is polled
 	recheck    time.Duration
-	left       func() // called for every member that goes
+	patience   time.Duration // with polled topics that have no document
+	left       func()        // called for every member that goes
 	stopNotice func()
 	done       chan struct{}
 	finished   chan struct{}
@@ -63,20 +65,25 @@ type group struct {
 	ready    chan struct{} // closed once the rest is set
 	err      error
 	feed     *router.Feed
+	source   *sourceFeed // of a polled topic
+	waiting  *time.Timer // for its first document
 	streams  *fanout.Group
 	over     chan struct{} // closed when the permission is gone
 	reason   error         // why; set before over is closed
+	ending   sync.Once
 
 	members int // guarded by registry.mu
 }
 
-func newRegistry(parts Parts, recheck time.Duration, left func()) *registry {
+func newRegistry(parts Parts, recheck, patience time.Duration, left func()) *registry {
 	r := &registry{
 		log:       parts.Log,
 		catalog:   parts.Catalog,
 		router:    parts.Router,
 		fanout:    parts.Fanout,
+		sources:   parts.Sources,
 		recheck:   recheck,
+		patience:  patience,
 		left:      left,
 		done:      make(chan struct{}),
 		finished:  make(chan struct{}),
@@ -165,10 +172,67 @@ func (r *registry) member(ask catalog.SubscribeAsk, key groupKey, grant *catalog
 // open does what takes time, once for all who wait.
 func (g *group) open(ctx context.Context, r *registry, topic freshet.Topic) {
 	defer close(g.ready)
-	g.feed, g.err = r.router.Subscribe(context.WithoutCancel(ctx), &topic, g.key.variant)
-	if g.err == nil {
-		g.streams = r.fanout.NewGroup(g.feed, g.key.variant.Compressed, func() { r.leave(g) })
+	ctx = context.WithoutCancel(ctx)
+	g.feed, g.err = r.router.Subscribe(ctx, &topic, g.key.variant)
+	if g.err != nil {
+		return
 	}
+	if g.audience.ask.Source != nil {
+		// The topic may have been deleted before we were there to be seen.
+		if _, g.err = r.catalog.Provision(ctx, g.audience.ask); g.err != nil {
+			g.feed.Close()
+			return
+		}
+	}
+	var feed fanout.Feed = g.feed
+	if topic.Publisher.Type == freshet.HTTPPoller {
+		g.source = &sourceFeed{Feed: g.feed, legacy: g.key.legacy, compressed: g.key.variant.Compressed}
+		feed = g.source
+	}
+	g.streams = r.fanout.NewGroup(feed, g.key.variant.Compressed, func() { r.leave(g) })
+	if g.source != nil {
+		g.openSource(r, topic.ID)
+	}
+}
+
+// openSource learns how the data source is. If that ends streams, those who come now still get the document first.
+func (g *group) openSource(r *registry, topicID string) {
+	failure, _ := r.look(topicID)
+	if failure != nil && failure.Fatal {
+		r.mu.Lock()
+		r.detach(g)
+		r.mu.Unlock()
+		g.end(failure.Err())
+		return
+	}
+	g.source.tell(failure)
+	g.waiting = r.await(g)
+}
+
+// begin is what a new member gets first. One that asks again and again is not told every time that the source fails.
+func (g *group) begin(q *request) fanout.Batch {
+	switch {
+	case g.source == nil:
+		return g.feed.Begin(q.lastID)
+	case q.longPoll && q.lastID != "":
+		return g.source.quiet(q.lastID)
+	}
+	return g.source.begin(q.lastID)
+}
+
+// since is what comes after.
+func (g *group) since(c fanout.Cursor) fanout.Batch {
+	if g.source == nil {
+		return g.feed.Since(c)
+	}
+	return g.source.Since(c)
+}
+
+func (g *group) watch(changed func()) (stop func()) {
+	if g.source == nil {
+		return g.feed.Watch(changed)
+	}
+	return g.source.Watch(changed)
 }
 
 // leave takes a member out. It may run in an event loop, so what takes time is left to run.
@@ -202,9 +266,14 @@ func (r *registry) detach(g *group) {
 }
 
 func (r *registry) notice(n grid.Notice) {
+	if n.Scope == grid.ScopePoll || n.Scope == grid.ScopeGateway {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.count++
+	if n.Scope != grid.ScopeSource {
+		r.count++
+	}
 	r.notices[n] = struct{}{}
 	r.signal()
 }
@@ -229,12 +298,16 @@ func (r *registry) run() {
 			r.closeGroups()
 			return
 		case <-again.C:
-			r.askAgain(r.everybody())
+			all := r.everybody()
+			r.askAgain(all)
+			r.lookAgain(all)
 		case <-r.wake:
 			if r.hasNotices() && !r.pause(settle) {
 				continue
 			}
-			r.askAgain(r.concerned())
+			asking, looking := r.concerned()
+			r.lookAgain(looking)
+			r.askAgain(asking)
 		}
 		r.closeGroups()
 	}
@@ -268,14 +341,14 @@ func (r *registry) everybody() []*audience {
 	return all
 }
 
-// concerned returns the audiences that the waiting notices are about.
-func (r *registry) concerned() []*audience {
+// concerned returns the audiences that the waiting notices are about: permissions, and data sources.
+func (r *registry) concerned() (asking, looking []*audience) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all := r.suspects
+	asking = r.suspects
 	r.suspects = nil
 	if len(r.notices) == 0 {
-		return all
+		return asking, nil
 	}
 	about := func(scope grid.Scope, id string) bool {
 		_, ok := r.notices[grid.Notice{Scope: scope, ID: id}]
@@ -283,11 +356,14 @@ func (r *registry) concerned() []*audience {
 	}
 	for _, a := range r.audiences {
 		if about(grid.ScopeTopic, a.ask.TopicID) || about(grid.ScopeApp, a.appID) || about(grid.ScopeUser, a.userID) {
-			all = append(all, a)
+			asking = append(asking, a)
+		}
+		if about(grid.ScopeSource, a.ask.TopicID) {
+			looking = append(looking, a)
 		}
 	}
 	clear(r.notices)
-	return all
+	return asking, looking
 }
 
 // askTimeout bounds one question, so that a catalog that hangs does not keep the others from being asked.
@@ -314,24 +390,29 @@ func (r *registry) askAgain(all []*audience) {
 
 // end ends every stream of the audience.
 func (r *registry) end(a *audience, reason error) {
+	r.endGroups(r.groupsOf(a), reason)
+}
+
+func (r *registry) endGroups(groups []*group, reason error) {
 	r.mu.Lock()
-	groups := make([]*group, 0, len(a.groups))
-	for _, g := range a.groups {
-		groups = append(groups, g)
-	}
 	for _, g := range groups {
 		r.detach(g) // whoever comes now must be judged anew
 	}
 	r.mu.Unlock()
 	for _, g := range groups {
 		<-g.ready
-		if g.err != nil {
-			continue
+		if g.err == nil {
+			g.end(reason)
 		}
+	}
+}
+
+func (g *group) end(reason error) {
+	g.ending.Do(func() {
 		g.reason = reason
 		close(g.over)
 		g.streams.End(newFailure(reason, g.key.legacy, time.Now()).frame(retryFor(reason)))
-	}
+	})
 }
 
 func (r *registry) closeGroups() {
@@ -340,6 +421,9 @@ func (r *registry) closeGroups() {
 	r.closing = nil
 	r.mu.Unlock()
 	for _, g := range groups {
+		if g.waiting != nil {
+			g.waiting.Stop()
+		}
 		g.streams.Close()
 		g.feed.Close()
 	}

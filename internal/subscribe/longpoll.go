@@ -20,7 +20,7 @@ type answeredEvent struct {
 func (s *Server) longPoll(w http.ResponseWriter, r *http.Request, q *request, g *group) error {
 	defer s.audience.leave(g)
 	changed := make(chan struct{}, 1)
-	stop := g.feed.Watch(func() {
+	stop := g.watch(func() {
 		select {
 		case changed <- struct{}{}:
 		default:
@@ -29,11 +29,11 @@ func (s *Server) longPoll(w http.ResponseWriter, r *http.Request, q *request, g 
 	defer stop()
 	timeout := time.NewTimer(s.opts.LongPoll)
 	defer timeout.Stop()
-	batch := g.feed.Begin(q.lastID)
+	batch := g.begin(q)
 	for len(batch.Bytes) == 0 {
 		select {
 		case <-changed:
-			batch = g.feed.Since(batch.Next)
+			batch = g.since(batch.Next)
 		case <-g.over:
 			return g.reason
 		case <-r.Context().Done():

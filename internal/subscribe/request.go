@@ -140,12 +140,12 @@ func (t *target) sourceAccept() ([]string, error) {
 		if !strings.EqualFold(p.name, "X-Sd-Header") {
 			continue
 		}
-		name, value, ok := strings.Cut(unescapeOnce(p.value), ":")
+		name, value, ok := cutHeader(p.value)
 		if p.bad || !ok {
-			return nil, freshet.Errorf(freshet.Invalid, "X-Sd-Header must look like Name: value")
+			return nil, errSourceHeader
 		}
-		if strings.EqualFold(strings.TrimSpace(name), "Accept") {
-			accept = append(accept, strings.TrimSpace(value))
+		if strings.EqualFold(name, "Accept") {
+			accept = append(accept, value)
 		}
 	}
 	return accept, nil

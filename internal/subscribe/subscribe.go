@@ -28,6 +28,7 @@ import (
 // Catalog answers who may subscribe.
 type Catalog interface {
 	MaySubscribe(ctx context.Context, ask catalog.SubscribeAsk) (*catalog.Grant, error)
+	Provision(ctx context.Context, ask catalog.SubscribeAsk) (*catalog.Grant, error)
 }
 
 // Router opens feeds.
@@ -42,6 +43,7 @@ type Parts struct {
 	Router  Router
 	Fanout  *fanout.Fanout
 	Notices grid.Notices
+	Sources Sources // nil if nothing is polled
 }
 
 // Options are the settings of a Server. Zero values mean the defaults.
@@ -59,6 +61,9 @@ type Options struct {
 	// LongPoll is how long an answer by long polling waits for news; 25 s by default.
 	LongPoll time.Duration
 
+	// SnapshotTimeout is how long a stream of a polled topic waits for a first document; 30 s by default.
+	SnapshotTimeout time.Duration
+
 	// Recheck is how often every permission is asked for again, in case a notice was lost; 15 s by default.
 	Recheck time.Duration
 }
@@ -68,6 +73,8 @@ const (
 	legacyEvent     = "data"
 	defaultLongPoll = 25 * time.Second
 	defaultRecheck  = 15 * time.Second
+
+	defaultSnapshotTimeout = 30 * time.Second
 )
 
 // Server is the subscriber interface.
@@ -107,6 +114,9 @@ func New(parts Parts, opts Options) *Server {
 	if opts.Recheck <= 0 {
 		opts.Recheck = defaultRecheck
 	}
+	if opts.SnapshotTimeout <= 0 {
+		opts.SnapshotTimeout = defaultSnapshotTimeout
+	}
 	if parts.Log == nil {
 		parts.Log = slog.New(slog.DiscardHandler)
 	}
@@ -119,7 +129,7 @@ func New(parts Parts, opts Options) *Server {
 		headers: make(map[sse.Encoding]*fanout.Header),
 		drained: make(chan struct{}),
 	}
-	s.audience = newRegistry(parts, opts.Recheck, func() { s.connections.Add(-1) })
+	s.audience = newRegistry(parts, opts.Recheck, opts.SnapshotTimeout, func() { s.connections.Add(-1) })
 	for _, enc := range []sse.Encoding{sse.Identity, sse.Gzip, sse.Deflate} {
 		s.headers[enc] = fanout.NewHeader(streamHeader(enc))
 	}
@@ -189,11 +199,14 @@ func (s *Server) read(r *http.Request, t *target) (*request, error) {
 	}
 	id, ok := t.topicID()
 	if !ok {
-		if _, source := t.sourceURL(); source {
-			// TODO: create a poller topic for the data source; until then there is nothing at such a path.
-			return q, freshet.Errorf(freshet.NotFound, "Subscribing to a data source by its URL is not possible here")
+		raw, source := t.sourceURL()
+		if !source {
+			return q, freshet.Errorf(freshet.NotFound, "There is nothing at this path; topics are at /v1/topics/{id}, and a target URL may be the path")
 		}
-		return q, freshet.Errorf(freshet.NotFound, "There is nothing at this path; topics are at /v1/topics/{id}")
+		if err == nil {
+			q.ask.Source, err = readSource(r, t, raw)
+		}
+		return q, err
 	}
 	q.ask.TopicID = id
 	return q, err
@@ -209,7 +222,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, q *request) error
 		return err
 	}
 	seen := s.audience.seen()
-	grant, err := s.catalog.MaySubscribe(r.Context(), q.ask)
+	grant, err := s.grant(r.Context(), q)
 	if err != nil {
 		s.connections.Add(-1)
 		return err
@@ -230,9 +243,21 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, q *request) error
 		Group:  g.streams,
 		Header: s.headers[q.encoding],
 		Prefix: q.prefix(),
-		First:  g.feed.Begin(q.lastID),
+		First:  g.begin(q),
 	})
 	return nil
+}
+
+// grant asks the catalog for the topic, which may be one that does not exist yet.
+func (s *Server) grant(ctx context.Context, q *request) (*catalog.Grant, error) {
+	if q.ask.Source == nil {
+		return s.catalog.MaySubscribe(ctx, q.ask)
+	}
+	g, err := s.catalog.Provision(ctx, q.ask)
+	if err == nil {
+		q.ask.TopicID = g.Topic.ID
+	}
+	return g, err
 }
 
 // admit counts the subscriber in, or refuses it. Counting first makes the limit exact under any number of arrivals.

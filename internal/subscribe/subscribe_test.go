@@ -217,7 +217,7 @@ func TestErrorIsAnEventNotAStatus(t *testing.T) {
 			{"GET", "//v1/topics/" + snapshot.ID, 40400, "ClientException"},
 			{"GET", "/v2/topics/" + snapshot.ID, 40400, "ClientException"},
 			{"GET", "/", 40400, "ClientException"},
-			{"GET", "/https://example.com/a?b=c", 40400, "ClientException"},
+			{"GET", "/https://example.com/a?b=c", 40100, "ClientException"},
 			{"GET", topic + "?X-Sd-Filter=a", 40000, "ClientException"},
 			{"GET", "/v1/topics/" + items.ID + "?X-Sd-Filter=%zz", 40000, "ClientException"},
 			{"GET", topic + "?evs_preamble=x", 40000, "ClientException"},

@@ -1,0 +1,250 @@
+package poll
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/router"
+)
+
+// How often a poll asks for the whole document although the last one may still be good: against servers whose validators
+// are stuck, and so that a document that never changes does not expire.
+const (
+	fullEvery  = 60
+	fullWithin = 10 * time.Minute
+)
+
+// Bounds of the pause after failures.
+const longestBackOff = time.Minute
+
+// jitter is by which part of itself an interval is varied, to drive apart what began together.
+const jitter = 0.05
+
+// fire is called by the timer, in a goroutine of its own, which goes on to be that of the request.
+func (s *source) fire() {
+	s.mu.Lock()
+	if s.stopped != running || s.busy || s.plan == nil || s.p.closed.Load() {
+		s.mu.Unlock()
+		return
+	}
+	s.busy, s.again = true, false
+	s.host = s.plan.target.host
+	late := time.Since(s.due)
+	s.p.working.Add(1)
+	s.mu.Unlock()
+	s.p.stats.late(late)
+	if s.p.hosts.enter(s.host, s) {
+		s.proceed()
+	}
+}
+
+// proceed has a place at its host.
+func (s *source) proceed() {
+	if s.shard.gate.enter(s) {
+		s.poll()
+	}
+}
+
+// poll has every place it needs. It asks, takes the answer, gives the places back and arranges what comes next.
+func (s *source) poll() {
+	defer s.p.working.Done()
+	s.mu.Lock()
+	now, stopped := s.plan, s.stopped
+	s.mu.Unlock()
+	s.began = time.Now()
+	var got *answer
+	var err error
+	if stopped == running {
+		got, err = s.p.fetcher.fetch(s.p.ctx, s.request(now))
+	}
+	if next := s.shard.gate.leave(); next != nil {
+		go next.poll()
+	}
+	if next := s.p.hosts.leave(s.host); next != nil {
+		go next.proceed()
+	}
+	pause := now.every
+	if stopped == running {
+		pause = s.settle(now, got, err)
+	}
+	s.rest(now, pause)
+}
+
+// request decides between a conditional request and a full one.
+func (s *source) request(now *plan) *request {
+	within := fullWithin
+	if ttl := s.p.opts.MessageTTL; ttl > 0 {
+		within = min(within, ttl/4)
+	}
+	q := &request{target: now.target}
+	if s.polls++; s.polls >= fullEvery || time.Since(s.fullAt) >= within {
+		s.polls = 0
+		return q
+	}
+	q.etag, q.lastModified = s.etag, s.lastModified
+	return q
+}
+
+// settle takes the answer to a question that was asked by the plan, and returns the pause until the next. An answer that
+// came too late to be ours to publish is dropped.
+func (s *source) settle(asked *plan, got *answer, err error) time.Duration {
+	if !s.stillMine(asked) {
+		s.p.stats.count(dropped)
+		s.etag, s.lastModified = "", ""
+		return asked.every
+	}
+	ctx, cancel := context.WithTimeout(s.p.ctx, loadTimeout)
+	defer cancel()
+	if err == nil {
+		err = s.take(ctx, got)
+	}
+	switch {
+	case err == nil:
+		s.failures, s.notBefore = 0, time.Time{}
+		s.outage.end(ctx, s)
+		return vary(asked.every)
+	case s.p.ctx.Err() != nil:
+		return asked.every
+	case !isSourceFailure(err):
+		s.p.stats.count(unpublished)
+		s.p.log.Warn("polled document not published", "topic", s.id, "err", err)
+		return vary(asked.every)
+	}
+	s.p.stats.count(failed)
+	return s.fail(ctx, asked, err)
+}
+
+// stillMine reports whether the topic is still ours, and still what was asked for.
+func (s *source) stillMine(asked *plan) bool {
+	s.mu.Lock()
+	same := s.stopped == running && (s.plan == asked || s.plan.target.same(asked.target))
+	s.mu.Unlock()
+	return same && s.p.leases.holds(shardOf(s.id))
+}
+
+// take publishes the answer.
+func (s *source) take(ctx context.Context, got *answer) error {
+	if got.notModified {
+		s.p.stats.count(unmodified)
+		if s.held.IsEmpty() {
+			// What the target says we have was lost meanwhile: ask for all of it.
+			s.forget()
+			s.mu.Lock()
+			s.again = true
+			s.mu.Unlock()
+		}
+		return nil
+	}
+	out, err := s.held.Publish(ctx, router.Publication{Body: got.body})
+	switch freshet.KindOf(err) {
+	case freshet.Invalid, freshet.TooLarge:
+		s.forget()
+		return freshet.Wrap(freshet.SourceUnreadable, err, unreadableText(err))
+	}
+	if err != nil {
+		s.forget()
+		return err
+	}
+	s.etag, s.lastModified, s.fullAt, s.polls = got.etag, got.lastModified, s.began, 0
+	if out.Changed {
+		s.p.stats.count(changed)
+	} else {
+		s.p.stats.count(unchanged)
+	}
+	return nil
+}
+
+// unreadableText says what is wrong with a document without quoting it: errors of the router speak of a body that somebody
+// sent, and of its content.
+func unreadableText(err error) string {
+	if freshet.KindOf(err) == freshet.TooLarge {
+		return "The answer of the data source is too large for the topic"
+	}
+	return "The answer of the data source is not JSON that the topic can take"
+}
+
+func (s *source) forget() { s.etag, s.lastModified, s.polls = "", "", 0 }
+
+// fail counts the failure, tells subscribers if it is time, and returns how long to leave the target alone.
+func (s *source) fail(ctx context.Context, asked *plan, err error) time.Duration {
+	e := asError(err)
+	s.failures++
+	pause := vary(backOff(asked.every, s.failures))
+	if e.RetryAfter > 0 {
+		pause = max(e.RetryAfter, asked.every)
+		s.notBefore = time.Now().Add(e.RetryAfter)
+	}
+	s.outage.begin(s.began)
+	refused := e.Kind == freshet.SourceUnauthorized || e.Kind == freshet.SourceForbidden || e.Kind == freshet.SourceExpired
+	final := refused && asked.topic.AutoProvisioned
+	empty := s.held.IsEmpty()
+	if !empty && !final && s.failures < s.p.opts.ErrorThreshold {
+		return pause
+	}
+	s.outage.tell(ctx, s, &freshet.SourceFailure{Kind: e.Kind, Msg: e.Msg, Since: s.outage.since, Fatal: empty || final}, pause)
+	return pause
+}
+
+// backOff doubles the pause with every failure in a row. It never polls more often than the topic would.
+func backOff(every time.Duration, failures int) time.Duration {
+	pause := every
+	for i := 1; i < failures && pause < longestBackOff; i++ {
+		pause *= 2
+	}
+	return max(every, min(pause, longestBackOff))
+}
+
+// vary changes a pause a little.
+func vary(d time.Duration) time.Duration {
+	return d + time.Duration((2*rand.Float64()-1)*jitter*float64(d))
+}
+
+// rest ends the poll and arranges the next, counted from the beginning of this one.
+func (s *source) rest(asked *plan, pause time.Duration) {
+	s.mu.Lock()
+	s.busy = false
+	once := !s.present && s.leaving == nil
+	switch {
+	case s.stopped != running:
+		s.mu.Unlock()
+		s.finish()
+		return
+	case once && !s.again:
+		s.mu.Unlock()
+		s.stop(left) // it was polled because somebody asked for that, not because somebody listens
+		return
+	case s.again || s.plan != asked && !s.plan.target.same(asked.target):
+		s.schedule(0)
+	default:
+		if s.plan.every != asked.every {
+			pause = min(pause, s.plan.every)
+		}
+		// A slow target gets a pause all the same.
+		left := max(pause-time.Since(s.began), min(pause, s.plan.every)/4)
+		s.schedule(left)
+	}
+	s.mu.Unlock()
+}
+
+func isSourceFailure(err error) bool {
+	switch freshet.KindOf(err) {
+	case freshet.SourceFailed, freshet.SourceUnreachable, freshet.SourceUnauthorized, freshet.SourceForbidden,
+		freshet.SourceExpired, freshet.SourceUnknownHost, freshet.SourceUnreadable:
+		return true
+	}
+	return false
+}
+
+func sameCredentials(a, b *freshet.Credentials) bool {
+	if !slices.Equal(a.Headers, b.Headers) || (a.OAuth2 == nil) != (b.OAuth2 == nil) {
+		return false
+	}
+	if a.OAuth2 == nil {
+		return true
+	}
+	x, y := a.OAuth2, b.OAuth2
+	return x.TokenURL == y.TokenURL && x.ClientID == y.ClientID && x.ClientSecret == y.ClientSecret && slices.Equal(x.Scopes, y.Scopes)
+}

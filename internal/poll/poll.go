@@ -1,0 +1,285 @@
+// Package poll turns APIs into topics: while somebody is subscribed to a poller topic, it asks the topic's target at the
+// topic's frequency, politely, and publishes each answer the way a POST would be.
+//
+// A source exists for each topic that is polled here. It has one timer and no goroutine; a goroutine exists only for a
+// request under way, and their number is bounded, for each target host and in all. Topics are divided into shards; the node
+// that holds a shard's lease polls its topics, and nobody else does. What shards share, no poll touches.
+//
+// It deliberately does not decide who may subscribe, does not tell subscribers anything itself (a failure is written down in
+// the grid, see freshet.SourceFailure), and keeps nothing: where and what to ask is the catalog's knowledge.
+//
+// A Poller is safe for concurrent use. Locks are taken in the order shard.mu, source.mu, lines of budgets; none is held
+// during a request, a publication, or a call of the grid or the catalog.
+package poll
+
+import (
+	"context"
+	"hash/fnv"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/catalog"
+	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/router"
+)
+
+// Catalog knows where the content of topics comes from.
+type Catalog interface {
+	Source(ctx context.Context, topicID string) (*catalog.Source, error)
+	PollerTopics(ctx context.Context, after string, limit int) ([]freshet.Topic, error)
+	Retire(ctx context.Context, topicID string, present func(context.Context) (bool, error)) error
+}
+
+// Router takes publications.
+type Router interface {
+	Hold(ctx context.Context, topic *freshet.Topic) (*router.Held, error)
+}
+
+// Grid is what pollers share with other nodes.
+type Grid interface {
+	grid.Presence
+	grid.Notices
+	grid.Claims
+}
+
+// Parts are what a Poller is made of.
+type Parts struct {
+	Log     *slog.Logger
+	Catalog Catalog
+	Router  Router
+	Grid    Grid
+}
+
+// Options are the settings of a Poller. Zero values mean the defaults.
+type Options struct {
+	Version         string        // for User-Agent
+	DenyPrivate     bool          // keep away from internal addresses
+	ErrorThreshold  int           // failures in a row before subscribers with a document are told; 3
+	HostConcurrency int           // requests under way to one host; 0 does not bound them
+	Concurrency     int           // requests under way in all; 0 does not bound them
+	MessageTTL      time.Duration // of documents: a target that changes nothing must not let its document expire
+	Timeout         time.Duration // of a request; 10 s
+	MaxBody         int64         // decoded; 8 MiB
+	Grace           time.Duration // how long to go on after the last subscriber left; 10 s
+}
+
+func (o *Options) fill() {
+	if o.ErrorThreshold <= 0 {
+		o.ErrorThreshold = 3
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = 10 * time.Second
+	}
+	if o.MaxBody <= 0 {
+		o.MaxBody = 8 << 20
+	}
+	if o.Grace <= 0 {
+		o.Grace = 10 * time.Second
+	}
+	if o.Version == "" {
+		o.Version = "dev"
+	}
+}
+
+// fetcher asks targets. The client is one; tests of time have another, since real sockets do not wait for a clock.
+type fetcher interface {
+	fetch(ctx context.Context, q *request) (*answer, error)
+}
+
+// numShards is how finely topics are divided among nodes: enough for some dozen nodes, few enough that renewing every lease
+// costs next to nothing.
+const numShards = 64
+
+// Poller polls the targets of topics.
+type Poller struct {
+	// Static after New.
+	log     *slog.Logger
+	catalog Catalog
+	router  Router
+	grid    Grid
+	opts    Options
+	fetcher fetcher
+	client  *client // nil in tests
+	hosts   *hosts
+	leases  *leases
+	ctx     context.Context // of everything that a Poller does
+	cancel  context.CancelFunc
+	stops   []func()
+
+	shards  [numShards]shard
+	stats   stats
+	jobs    jobs
+	working sync.WaitGroup // requests, jobs and the rounds of leases and sweeps
+	closed  atomic.Bool
+	sweeps  chan struct{} // asks for one; holds one
+}
+
+// shard is a part of all topics: those that one lease covers.
+type shard struct {
+	until atomic.Int64 // when the lease ends unless it is renewed, in nanoseconds since the Poller's start
+	gate  gate
+
+	mu      sync.Mutex
+	sources map[string]*source // Guarded by mu.
+}
+
+// New starts a Poller. Close it after use, before the grid and the router.
+func New(parts Parts, opts Options) *Poller {
+	opts.fill()
+	c := newClient(clientOptions{version: opts.Version, guarded: opts.DenyPrivate, timeout: opts.Timeout, maxBody: opts.MaxBody})
+	p := newPoller(parts, opts, c)
+	p.client = c
+	p.start()
+	return p
+}
+
+func newPoller(parts Parts, opts Options, f fetcher) *Poller {
+	opts.fill()
+	p := &Poller{
+		log: parts.Log, catalog: parts.Catalog, router: parts.Router, grid: parts.Grid, opts: opts, fetcher: f,
+		hosts: newHosts(opts.HostConcurrency), sweeps: make(chan struct{}, 1),
+	}
+	if p.log == nil {
+		p.log = slog.New(slog.DiscardHandler)
+	}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	for i := range p.shards {
+		p.shards[i].sources = make(map[string]*source)
+		if opts.Concurrency > 0 {
+			p.shards[i].gate.limit = max(1, opts.Concurrency/numShards)
+		}
+	}
+	p.leases = newLeases(p)
+	return p
+}
+
+// start takes what nobody else holds, before it returns: a single node polls from its first subscriber on.
+func (p *Poller) start() {
+	p.stops = append(p.stops, p.grid.OnPresence(p.presence), p.grid.OnNotice(p.notice))
+	p.leases.round(p.ctx)
+	p.working.Go(p.leases.run)
+	p.working.Go(p.sweep)
+}
+
+// Close stops polling and lets other nodes take over at once. What is under way is dropped.
+func (p *Poller) Close() error {
+	p.jobs.mu.Lock()
+	p.closed.Store(true) // under the lock: no job begins after this
+	p.jobs.mu.Unlock()
+	for _, stop := range p.stops {
+		stop()
+	}
+	p.cancel()
+	for i := range p.shards {
+		p.dropShard(i)
+	}
+	p.working.Wait()
+	p.leases.release()
+	if p.client != nil {
+		p.client.close()
+	}
+	return nil
+}
+
+func shardOf(topicID string) int {
+	h := fnv.New32a() // the same on every node
+	_, _ = h.Write([]byte(topicID))
+	return int(h.Sum32() % numShards)
+}
+
+// presence is told by the grid. It must not block.
+func (p *Poller) presence(topicID string, present bool) {
+	n := shardOf(topicID)
+	if present {
+		if p.leases.holds(n) {
+			p.arrive(topicID, subscriber)
+		}
+		return
+	}
+	if s := p.source(topicID); s != nil {
+		s.leave()
+	}
+}
+
+// notice is told by the grid. It must not block.
+func (p *Poller) notice(n grid.Notice) {
+	switch n.Scope {
+	case grid.ScopeTopic:
+		if s := p.source(n.ID); s != nil {
+			p.later(s.load)
+		}
+	case grid.ScopeApp, grid.ScopeUser:
+		p.later(func() { p.reload(n) })
+	case grid.ScopePoll:
+		if p.leases.holds(shardOf(n.ID)) {
+			p.arrive(n.ID, refresh)
+		}
+	}
+}
+
+// reload looks again at every source of an app. A user's change may concern any: they are rare.
+func (p *Poller) reload(n grid.Notice) {
+	for i := range p.shards {
+		for _, s := range p.sourcesOf(i) {
+			if n.Scope == grid.ScopeUser || s.ofApp(n.ID) {
+				p.later(s.load)
+			}
+		}
+	}
+}
+
+func (p *Poller) source(topicID string) *source {
+	sh := &p.shards[shardOf(topicID)]
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return sh.sources[topicID]
+}
+
+func (p *Poller) sourcesOf(shard int) []*source {
+	sh := &p.shards[shard]
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	all := make([]*source, 0, len(sh.sources))
+	for _, s := range sh.sources {
+		all = append(all, s)
+	}
+	return all
+}
+
+// reason is why a topic shall be polled.
+type reason int
+
+const (
+	subscriber reason = iota // somebody came, and waits
+	takeover                 // somebody has been there; another node polled until now
+	refresh                  // once, now
+)
+
+// arrive makes sure that the topic is polled. It must not block.
+func (p *Poller) arrive(topicID string, why reason) {
+	if p.closed.Load() {
+		return
+	}
+	sh := &p.shards[shardOf(topicID)]
+	sh.mu.Lock()
+	s := sh.sources[topicID]
+	if s == nil {
+		s = newSource(p, sh, topicID, why)
+		sh.sources[topicID] = s
+		sh.mu.Unlock()
+		p.later(s.load)
+		return
+	}
+	sh.mu.Unlock()
+	s.arrive(why)
+}
+
+// dropShard forgets what another node polls from now on.
+func (p *Poller) dropShard(n int) {
+	for _, s := range p.sourcesOf(n) {
+		s.stop(lost)
+	}
+}
