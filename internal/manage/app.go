@@ -15,6 +15,7 @@ type AppSettings struct {
 	AutoProvisioningAllowed       optional[bool]          `json:"auto_provisioning_allowed,omitempty" nullable:"true" example:"false" doc:"Whether any holder of the subscriber key may create a topic by subscribing to a URL; by default false"`
 	ClientRequestSignatureEnabled optional[bool]          `json:"client_request_signature_enabled,omitempty" nullable:"true" example:"false" doc:"Whether subscribers must sign their requests; by default false"`
 	DefaultConfigurations         optional[givenDefaults] `json:"default_configurations,omitempty" nullable:"true" doc:"What topics of the app take where they set nothing themselves"`
+	AllowedTargetHosts            optional[[]string]      `json:"allowed_target_hosts,omitempty" nullable:"true" doc:"The only hosts that pollers of the app may reach, such as api.example.com or *.example.com; by default all"`
 }
 
 type givenDefaults struct {
@@ -33,6 +34,7 @@ type givenPostDefaults struct {
 func (s *AppSettings) apply(app *freshet.App) {
 	s.AutoProvisioningAllowed.replace(&app.AutoProvisioningAllowed)
 	s.ClientRequestSignatureEnabled.replace(&app.SignatureRequired)
+	s.AllowedTargetHosts.replace(&app.AllowedTargetHosts)
 	d := s.DefaultConfigurations
 	if d.Null || d.Value.Poller.Null {
 		app.Defaults.PollEvery = nil
@@ -96,6 +98,7 @@ type app struct {
 	AutoProvisioningAllowed       bool        `json:"auto_provisioning_allowed" example:"false"`
 	ClientRequestSignatureEnabled bool        `json:"client_request_signature_enabled" example:"false"`
 	DefaultConfigurations         appDefaults `json:"default_configurations" doc:"What topics of the app take where they set nothing themselves"`
+	AllowedTargetHosts            []string    `json:"allowed_target_hosts" nullable:"false" doc:"The only hosts that its pollers may reach; empty: all"`
 	SubscriberKey                 string      `json:"subscriber_key" example:"pXq3R0aTzWv8LkYb1NfCgH5sJd7MuEi2Oo9PxQeVtBnGrKwZ" doc:"Opens the topics of the app to subscribers"`
 	PublisherKey                  string      `json:"publisher_key" example:"Zw4KrGnBtVeQxP9oO2iEuM7dJs5HgCfN1bYkL8vWzTa0R3qX" doc:"Lets its holder publish to topics of the app"`
 	SignatureKey                  string      `json:"signature_key" doc:"Signs subscribers' requests: base64 of a beacon and a secret, 36 characters each"`
@@ -114,6 +117,8 @@ func showApp(f *freshet.App) app {
 			Poller: pollerDefaults{PollingFrequency: f.Defaults.EffectivePollEvery().Milliseconds()},
 			Post:   postDefaults{ForcePublishing: f.Defaults.EffectiveForcePublishing()},
 		},
+		AllowedTargetHosts: append([]string{}, f.AllowedTargetHosts...),
+
 		SubscriberKey: f.SubscriberKey.Reveal(),
 		PublisherKey:  f.PublisherKey.Reveal(),
 		SignatureKey:  f.SignatureKey.Reveal(),

@@ -11,9 +11,20 @@ type publisherSettings struct {
 	URL              optional[string] `json:"url,omitempty" example:"https://example.com/quotes.json" doc:"http-poller, required: what to poll"`
 	PollingFrequency optional[int64]  `json:"polling_frequency,omitempty" nullable:"true" example:"2000" doc:"http-poller: milliseconds between two polls, 100 at least; by default the app's"`
 	ForcePublishing  optional[bool]   `json:"force_publishing,omitempty" nullable:"true" doc:"http-post: publish even when nobody is subscribed; by default the app's"`
+
+	Headers optional[map[string]string] `json:"headers,omitempty" nullable:"true" doc:"http-poller: headers for the target, by name; their values are kept secret and shown as [hidden], which in a request means: as it is"`
+	OAuth2  optional[givenOAuth2]       `json:"oauth2,omitempty" nullable:"true" doc:"http-poller: get tokens for the target by the client credentials grant"`
 }
 
-func (c *publisherSettings) apply(p *freshet.Publisher) {
+func (c *publisherSettings) apply(p *freshet.Publisher) (err error) {
+	if c.Headers.Set {
+		p.Headers, err = applyHeaders(c.Headers.Value, p.Headers)
+	}
+	if c.OAuth2.Null {
+		p.OAuth2 = nil
+	} else if c.OAuth2.Set {
+		p.OAuth2 = c.OAuth2.Value.apply(p.OAuth2)
+	}
 	c.URL.replace(&p.URL)
 	if c.PollingFrequency.Set {
 		p.PollEvery = milliseconds(c.PollingFrequency.pointer())
@@ -21,6 +32,7 @@ func (c *publisherSettings) apply(p *freshet.Publisher) {
 	if c.ForcePublishing.Set {
 		p.ForcePublishing = c.ForcePublishing.pointer()
 	}
+	return err
 }
 
 type givenPayload struct {
@@ -74,15 +86,21 @@ func (n *newTopic) fill(t *freshet.Topic) error {
 	t.Name = n.Name
 	p := &t.Publisher
 	p.Type = freshet.PublisherType(n.Publisher.Type)
-	n.Publisher.Config.apply(p)
+	malformed := n.Publisher.Config.apply(p)
 	p.Payload.Type = freshet.PayloadSnapshot
-	return applyPayload(n.Publisher.Payload, &p.Payload)
+	return freshet.Together(malformed, applyPayload(n.Publisher.Payload, &p.Payload))
 }
 
 var newTopicExamples = []example{
 	{"Polled", map[string]any{"name": "Quotes of Paris", "publisher": map[string]any{
 		"type":   "http-poller",
 		"config": map[string]any{"url": "https://example.com/quotes.json", "polling_frequency": 2000},
+	}}},
+	{"Polled with a key", map[string]any{"name": "Quotes of Lyon", "publisher": map[string]any{
+		"type": "http-poller",
+		"config": map[string]any{
+			"url": "https://example.com/quotes.json", "headers": map[string]any{"X-Api-Key": "a secret"},
+		},
 	}}},
 	{"Posted", map[string]any{"name": "Alerts", "publisher": map[string]any{
 		"type": "http-post", "config": map[string]any{},
@@ -118,14 +136,17 @@ func (p *topicPatch) change(t *freshet.Topic) error {
 	if from.Config.Null {
 		noConfig = freshet.InvalidField("publisher.config", "is required")
 	}
-	from.Config.Value.apply(to)
-	return freshet.Together(noConfig, applyPayload(from.Payload, &to.Payload))
+	malformed := from.Config.Value.apply(to)
+	return freshet.Together(noConfig, malformed, applyPayload(from.Payload, &to.Payload))
 }
 
 type config struct {
 	URL              *string `json:"url,omitempty" example:"https://example.com/quotes.json" doc:"http-poller: what is polled"`
 	PollingFrequency *int64  `json:"polling_frequency,omitempty" example:"2000" doc:"http-poller: milliseconds between two polls"`
 	ForcePublishing  *bool   `json:"force_publishing,omitempty" doc:"http-post: whether a publication counts when nobody is subscribed"`
+
+	Headers map[string]string `json:"headers,omitempty" doc:"http-poller: headers for the target; their values are never shown"`
+	OAuth2  *oauth2           `json:"oauth2,omitempty" doc:"http-poller: where tokens for the target come from"`
 }
 
 type payload struct {
@@ -144,6 +165,7 @@ type topic struct {
 	AppID     string    `json:"app_id" example:"0198c5f2-7d6e-7a10-8c3e-2f5b8e1d4a77"`
 	Name      string    `json:"name" example:"Quotes of Paris"`
 	Publisher publisher `json:"publisher"`
+	Auto      bool      `json:"auto_provisioned" doc:"Whether subscribers made it by naming its URL, of which the query is not shown; it goes with the last of them"`
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
 	Links     []link    `json:"links" nullable:"false" doc:"self, app and document"`
@@ -155,6 +177,7 @@ func showTopic(t *freshet.Topic) topic {
 		AppID:     t.AppID,
 		Name:      t.Name,
 		Publisher: showPublisher(&t.Publisher),
+		Auto:      t.AutoProvisioned,
 		CreatedAt: t.CreatedAt.UTC(),
 		UpdatedAt: t.UpdatedAt.UTC(),
 		Links: []link{
@@ -174,6 +197,7 @@ func showPublisher(p *freshet.Publisher) publisher {
 	}
 	if p.Type == freshet.HTTPPoller {
 		shown.Config = config{URL: &p.URL, PollingFrequency: new(p.PollEvery.Milliseconds())}
+		showCredentials(&p.Credentials, &shown.Config)
 	}
 	return shown
 }

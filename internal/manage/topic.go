@@ -62,6 +62,7 @@ func (a *api) topics(h huma.API) {
 	handle(a, h, remove, func(ctx context.Context, in *AppTopicPath) (*struct{}, error) { return a.deleteTopic(ctx, in.ref()) })
 
 	a.documents(h)
+	a.refreshes(h)
 }
 
 // topicOperations describes what can be done with one topic, which has two addresses.
@@ -74,7 +75,8 @@ func topicOperations(name, path string) (get, update, remove huma.Operation) {
 	}
 	get = op("get", http.MethodGet, "Read a topic", "Its settings are those in force.")
 	update = op("update", http.MethodPatch, "Change a topic",
-		patchRules+" The publisher's type and payload are for life; they may be repeated.")
+		patchRules+" The publisher's type and payload are for life; they may be repeated. 409 for topics that belong to their subscribers.")
+	update.Errors = []int{http.StatusConflict}
 	update.RequestBody = bodyExamples(
 		example{"Another name", map[string]any{"name": "Quotes of Lyon"}},
 	)
