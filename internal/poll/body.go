@@ -65,6 +65,9 @@ func (c *client) readBody(ctx context.Context, resp *http.Response) ([]byte, err
 		}
 	case "gzip", "x-gzip":
 		unzip, err := gunzip(resp.Body)
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			err = gzip.ErrHeader // shorter than the header alone
+		}
 		if err != nil {
 			return nil, broken(ctx, err)
 		}
