@@ -60,6 +60,7 @@ type options struct {
 	writeTimeout time.Duration
 	recheck      time.Duration
 	longPoll     time.Duration
+	snapshot     time.Duration
 	max          int64
 	perAccount   int64
 }
@@ -93,8 +94,8 @@ func newHarness(t *testing.T, opts options, ln dialer, loops int) *harness {
 		t.Fatal(err)
 	}
 	h.server = subscribe.New(
-		subscribe.Parts{Log: log, Catalog: h.catalog, Router: h.router, Fanout: h.fanout, Notices: h.grid},
-		subscribe.Options{MaxConnections: opts.max, AccountLimit: func(*catalog.Grant) int64 { return opts.perAccount }, Recheck: opts.recheck, LongPoll: opts.longPoll})
+		subscribe.Parts{Log: log, Catalog: h.catalog, Router: h.router, Fanout: h.fanout, Notices: h.grid, Sources: h.grid},
+		subscribe.Options{MaxConnections: opts.max, AccountLimit: func(*catalog.Grant) int64 { return opts.perAccount }, Recheck: opts.recheck, LongPoll: opts.longPoll, SnapshotTimeout: opts.snapshot})
 	h.http = &http.Server{Handler: h.server}
 	var served net.Listener = ln
 	if tcp, ok := ln.(tcpListener); ok {
