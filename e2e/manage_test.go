@@ -168,6 +168,7 @@ func TestTheReadmeIsTrue(t *testing.T) {
 	commands := strings.NewReplacer(
 		"localhost:8000", "127.0.0.1:"+port(p.Gateway),
 		"localhost:6080", "127.0.0.1:"+port(p.Subscriber),
+		"localhost:8001", "127.0.0.1:"+port(p.Admin),
 		"curl -N ", "timeout 2 curl -sN ", // a stream does not end by itself
 		"curl ", "curl -fsS ",
 	).Replace(script.String())
@@ -177,7 +178,7 @@ func TestTheReadmeIsTrue(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s\n%s", err, commands, out)
 	}
-	for _, want := range []string{`"subscriber_key"`, "event: snapshot\ndata: {\"ACME\":101.5,\"INIT\":47}"} {
+	for _, want := range []string{`"subscriber_key"`, "event: snapshot\ndata: {\"ready\":true", "event: snapshot\ndata: {\"ACME\":101.5,\"INIT\":47}"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("the commands did not show %s:\n%s", want, out)
 		}

@@ -173,12 +173,11 @@ func TestAnyURLIsAStreamWithoutAKey(t *testing.T) {
 func filesWith(t *testing.T, dir, text string) (found []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return nil // files of a running database come and go
-		}
-		content, _ := os.ReadFile(path)
-		if bytes.Contains(content, []byte(text)) {
-			found = append(found, path)
+		if err == nil && !d.IsDir() {
+			content, _ := os.ReadFile(path) // files of a running database come and go
+			if bytes.Contains(content, []byte(text)) {
+				found = append(found, path)
+			}
 		}
 		return nil
 	})

@@ -32,7 +32,8 @@ const BuiltInAppID = "f4e54e70-0000-8000-8000-000000000001"
 const builtInAppName = "Built-in (subscribers without a key)"
 
 // Provision answers whether a client may follow a data source and returns the topic for it, making it if need be. The same
-// source, asked for with the same credentials in the same app, is the same topic on every node.
+// source, asked for with the same credentials in the same app, is the same topic on every node. Whoever has the topic already,
+// and puts it into the question, is answered from the store, not from memory.
 func (c *Catalog) Provision(ctx context.Context, ask SubscribeAsk) (*Grant, error) {
 	app, err := c.provisioner(ctx, ask.Key)
 	if err != nil {
@@ -48,9 +49,13 @@ func (c *Catalog) Provision(ctx context.Context, ask SubscribeAsk) (*Grant, erro
 	if !app.AllowsTarget(target.Hostname()) {
 		return nil, freshet.Errorf(freshet.SourceUnreachable, "This app does not allow its subscribers to reach this host")
 	}
+	find := c.knownTopic
+	if ask.TopicID != "" {
+		find = c.store.TopicAccess
+	}
 	ask.TopicID = c.seals.topicID(app.ID, ask.Source)
-	access, err := c.store.TopicAccess(ctx, ask.TopicID)
-	if freshet.KindOf(err) == freshet.NotFound {
+	access, err := find(ctx, ask.TopicID)
+	if kind := freshet.KindOf(err); kind == freshet.NotFound || kind == freshet.TopicNotFound {
 		if err = c.provision(ctx, app.ID, ask.TopicID, ask.Source, target); err == nil {
 			access, err = c.store.TopicAccess(ctx, ask.TopicID)
 		}

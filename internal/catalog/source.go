@@ -11,6 +11,7 @@ import (
 type Source struct {
 	Topic        freshet.Topic // its settings are those in force, its credentials readable, its URL complete
 	AllowedHosts []string      // empty: all
+	UserID       string        // whose app it is in
 }
 
 // Source returns the data source of a topic, fresh from the store. Topics that are not polled are not found.
@@ -30,7 +31,7 @@ func (c *Catalog) Source(ctx context.Context, topicID string) (*Source, error) {
 	if url != "" {
 		topic.Publisher.URL = url
 	}
-	return &Source{Topic: topic, AllowedHosts: found.App.AllowedTargetHosts}, nil
+	return &Source{Topic: topic, AllowedHosts: found.App.AllowedTargetHosts, UserID: found.App.UserID}, nil
 }
 
 // PollerTopics lists topics that are polled, in the order of their identifiers, from the one after the given one on.

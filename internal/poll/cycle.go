@@ -32,10 +32,8 @@ func (s *source) fire() {
 	}
 	s.busy, s.again = true, false
 	s.host = s.plan.target.host
-	late := time.Since(s.due)
 	s.p.working.Add(1)
 	s.mu.Unlock()
-	s.p.stats.late(late)
 	if s.p.hosts.enter(s.host, s) {
 		s.proceed()
 	}
@@ -52,9 +50,10 @@ func (s *source) proceed() {
 func (s *source) poll() {
 	defer s.p.working.Done()
 	s.mu.Lock()
-	now, stopped := s.plan, s.stopped
+	now, stopped, due := s.plan, s.stopped, s.due
 	s.mu.Unlock()
 	s.began = time.Now()
+	s.p.stats.late(s.began.Sub(due))
 	var got *answer
 	var err error
 	if stopped == running {
@@ -202,7 +201,7 @@ func vary(d time.Duration) time.Duration {
 	return d + time.Duration((2*rand.Float64()-1)*jitter*float64(d))
 }
 
-// rest ends the poll and arranges the next, counted from the beginning of this one.
+// rest ends the poll and arranges the next, counted from when this one was due: being late does not add up.
 func (s *source) rest(asked *plan, pause time.Duration) {
 	s.mu.Lock()
 	s.busy = false
@@ -211,6 +210,9 @@ func (s *source) rest(asked *plan, pause time.Duration) {
 	case s.stopped != running:
 		s.mu.Unlock()
 		s.finish()
+		return
+	case s.parked: // somebody had it refreshed; nobody listens
+		s.mu.Unlock()
 		return
 	case once && !s.again:
 		s.mu.Unlock()
@@ -223,8 +225,8 @@ func (s *source) rest(asked *plan, pause time.Duration) {
 			pause = min(pause, s.plan.every)
 		}
 		// A slow target gets a pause all the same.
-		left := max(pause-time.Since(s.began), min(pause, s.plan.every)/4)
-		s.schedule(left)
+		left := max(time.Until(s.due)+pause, min(pause, s.plan.every)/4)
+		s.schedule(max(left, time.Until(s.notBefore)))
 	}
 	s.mu.Unlock()
 }

@@ -102,8 +102,8 @@ const (
 	numTransports  = 16
 	idlePerHost    = 256 // enough for thousands of requests a second to one host without new connections
 	idleInAll      = 8192
-	idleConnection = 90 * time.Second
-	ioBuffer       = 2 << 10 // for each direction of a connection; long bodies go past it
+	idleConnection = 60 * time.Second
+	ioBuffer       = 1 << 10 // for each direction of a connection; long bodies go past it
 )
 
 // clientOptions are the settings of a client.

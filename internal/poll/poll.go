@@ -220,11 +220,11 @@ func (p *Poller) notice(n grid.Notice) {
 	}
 }
 
-// reload looks again at every source of an app. A user's change may concern any: they are rare.
+// reload looks again at every source of an app or a user.
 func (p *Poller) reload(n grid.Notice) {
 	for i := range p.shards {
 		for _, s := range p.sourcesOf(i) {
-			if n.Scope == grid.ScopeUser || s.ofApp(n.ID) {
+			if s.belongsTo(n.ID) {
 				p.later(s.load)
 			}
 		}

@@ -29,6 +29,7 @@ type source struct {
 	due      time.Time
 	busy     bool // a poll waits for its turn or is under way
 	again    bool // poll once more right after it
+	parked   bool // kept only to remember what the target asked for
 	stopped  ending
 	finished bool
 
@@ -50,6 +51,7 @@ type plan struct {
 	topic  freshet.Topic
 	target *target
 	every  time.Duration
+	userID string
 }
 
 // ending is why a source is no more.
@@ -79,7 +81,9 @@ func (s *source) load() {
 	}
 	switch freshet.KindOf(err) {
 	case freshet.NotFound, freshet.TopicNotFound:
-		s.stop(gone)
+		if !s.isParked() {
+			s.stop(gone)
+		}
 	case freshet.TopicGone:
 		s.p.log.Error("topic cannot be polled", "topic", s.id, "err", err)
 		s.condemn(ctx, err)
@@ -115,7 +119,7 @@ func (s *source) adopt(ctx context.Context, found *catalog.Source) error {
 	if err != nil {
 		return freshet.Wrap(freshet.NotFound, err, "not a target")
 	}
-	next := &plan{topic: found.Topic, target: t, every: *found.Topic.Publisher.PollEvery}
+	next := &plan{topic: found.Topic, target: t, every: *found.Topic.Publisher.PollEvery, userID: found.UserID}
 	held, err := s.hold(ctx, &next.topic)
 	if err != nil {
 		return err
@@ -194,9 +198,17 @@ func (s *source) arrive(why reason) {
 		s.leaving.Stop()
 		s.leaving = nil
 	}
-	if s.plan != nil && !s.busy && s.due.IsZero() { // it was parked
+	if s.parked {
+		s.parked = false
 		s.schedule(time.Until(s.notBefore))
+		s.p.later(s.load) // much may have changed
 	}
+}
+
+func (s *source) isParked() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.parked
 }
 
 // leave is told that nobody is subscribed any more.
@@ -249,7 +261,7 @@ func (s *source) park(wait time.Duration) {
 	if s.timer != nil {
 		s.timer.Stop()
 	}
-	s.due = time.Time{}
+	s.parked = true
 	s.leaving = time.AfterFunc(wait, func() { s.p.later(s.giveUp) })
 }
 
@@ -315,10 +327,11 @@ func (s *source) retire(ctx context.Context) {
 	}
 }
 
-func (s *source) ofApp(id string) bool {
+// belongsTo reports whether the source is of the app or the user.
+func (s *source) belongsTo(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.plan != nil && s.plan.topic.AppID == id
+	return s.plan == nil || s.plan.topic.AppID == id || s.plan.userID == id
 }
 
 // same reports whether both ask the same in the same way.

@@ -82,8 +82,10 @@ func TestFailuresOfTheTokenEndpointAreTheSources(t *testing.T) {
 	}{
 		"wrong secret": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }, freshet.SourceUnauthorized},
 		"down":         {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, freshet.SourceFailed},
-		"moved":        {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://127.0.0.1:1/", 302) }, freshet.SourceUnauthorized},
-		"nonsense":     {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "client secret") }, freshet.SourceFailed},
+		"moved": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
+		}, freshet.SourceUnauthorized},
+		"nonsense": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "client secret") }, freshet.SourceFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			endpoint := newOrigin(t, test.answer)

@@ -129,7 +129,7 @@ func (p *parts) openPoller(context.Context) error {
 		poll.Options{
 			Version:         p.version,
 			DenyPrivate:     s.DenyPrivate || p.settings.Environment == settings.Production,
-			ErrorThreshold:  int(s.ErrorThreshold),
+			ErrorThreshold:  int(max(1, s.ErrorThreshold)),
 			HostConcurrency: int(s.HostConcurrency),
 			Concurrency:     int(s.Concurrency),
 			MessageTTL:      p.settings.Grid.MessageTTL,

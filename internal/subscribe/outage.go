@@ -35,7 +35,6 @@ type outage struct {
 	number uint16
 	since  time.Time
 	frame  []byte // nil: it is over
-	events int
 }
 
 // outageBits of a cursor count outages. They may come round: a reader would have to miss all that lay between.
