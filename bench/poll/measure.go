@@ -75,7 +75,7 @@ func newNode(d *directory) *node {
 	n := &node{grid: grid.NewMemory(grid.MemoryOptions{})}
 	n.router = router.New(n.grid, router.Options{})
 	n.poller = poll.New(poll.Parts{Catalog: d, Router: n.router, Grid: n.grid},
-		poll.Options{Version: "bench", HostConcurrency: 64, Concurrency: 4096})
+		poll.Options{Version: "bench", HostConcurrency: 256, Concurrency: 4096})
 	return n
 }
 

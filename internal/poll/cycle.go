@@ -201,7 +201,7 @@ func vary(d time.Duration) time.Duration {
 	return d + time.Duration((2*rand.Float64()-1)*jitter*float64(d))
 }
 
-// rest ends the poll and arranges the next, counted from when this one was due: being late does not add up.
+// rest ends the poll and arranges the next.
 func (s *source) rest(asked *plan, pause time.Duration) {
 	s.mu.Lock()
 	s.busy = false
@@ -225,10 +225,22 @@ func (s *source) rest(asked *plan, pause time.Duration) {
 			pause = min(pause, s.plan.every)
 		}
 		// A slow target gets a pause all the same.
-		left := max(time.Until(s.due)+pause, min(pause, s.plan.every)/4)
+		left := max(time.Until(s.base())+pause, min(pause, s.plan.every)/4)
 		s.schedule(max(left, time.Until(s.notBefore)))
 	}
 	s.mu.Unlock()
+}
+
+// crowded is how late a poll is that had to wait for its turn, and not just for a processor.
+const crowded = 10 * time.Millisecond
+
+// base is from when the next poll is counted. Being a little late does not add up; but whoever had to wait for his turn stays
+// where he got it, and so a crowd that began together is spread from its second round on. The caller holds mu.
+func (s *source) base() time.Time {
+	if s.began.Sub(s.due) > crowded {
+		return s.began
+	}
+	return s.due
 }
 
 func isSourceFailure(err error) bool {

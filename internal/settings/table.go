@@ -95,7 +95,7 @@ var table = []Entry{
 		Help:  "Failed polls in a row after which subscribers that have a document are told",
 		value: bind(func(s *Settings) *int64 { return &s.Poller.ErrorThreshold }, count(1_000_000)),
 	}, {
-		Key: "poller.host_concurrency", Default: "64",
+		Key: "poller.host_concurrency", Default: "256",
 		Help:  "Requests under way to one host and port at a time; 0 is unlimited",
 		value: bind(func(s *Settings) *int64 { return &s.Poller.HostConcurrency }, count(1_000_000)),
 	}, {
