@@ -75,7 +75,7 @@ type harness struct {
 	http    *http.Server
 	client  *http.Client
 	base    string
-	logs    *bytes.Buffer
+	logs    *lockedBuffer
 }
 
 type dialer interface {
@@ -84,8 +84,8 @@ type dialer interface {
 }
 
 func newHarness(t *testing.T, opts options, ln dialer, loops int) *harness {
-	h := &harness{t: t, catalog: newFakeCatalog(), logs: new(bytes.Buffer)}
-	log := slog.New(slog.NewTextHandler(&lockedWriter{w: h.logs}, nil))
+	h := &harness{t: t, catalog: newFakeCatalog(), logs: new(lockedBuffer)}
+	log := slog.New(slog.NewTextHandler(h.logs, nil))
 	h.grid = grid.NewMemory(grid.MemoryOptions{MessageTTL: time.Hour})
 	h.router = router.New(h.grid, router.Options{Log: log, MessageTTL: time.Hour})
 	var err error
@@ -327,15 +327,22 @@ func (c *fakeCatalog) setRefusal(key string, kind freshet.Kind) {
 	c.refuse[key] = freshet.Errorf(kind, "refused")
 }
 
-type lockedWriter struct {
+// lockedBuffer takes log lines while others read them.
+type lockedBuffer struct {
 	mu sync.Mutex
-	w  io.Writer
+	b  bytes.Buffer
 }
 
-func (l *lockedWriter) Write(p []byte) (int, error) {
+func (l *lockedBuffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.w.Write(p)
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }
 
 type tcpListener struct{ net.Listener }
