@@ -235,7 +235,7 @@ func (sub *subscriber) take(s *script, name string, b fanout.Batch) {
 		if len(lines) != 3 {
 			s.t.Fatalf("%s: frame %q", s.where, frame)
 		}
-		id := strings.TrimPrefix(lines[0], "id: ")
+		id := strings.TrimPrefix(lines[2], "id: ")
 		s.lastID[name] = id
 		epoch, version, _ := strings.Cut(id, "-")
 		epoch, marked := strings.CutSuffix(epoch, sub.mark)
@@ -245,6 +245,6 @@ func (sub *subscriber) take(s *script, name string, b fanout.Batch) {
 		if s.epochs[epoch] == "" {
 			s.epochs[epoch] = fmt.Sprint("e", len(s.epochs)+1)
 		}
-		sub.pending = append(sub.pending, fmt.Sprintf("%s %s-%s %s", strings.TrimPrefix(lines[1], "event: "), s.epochs[epoch], version, strings.TrimPrefix(lines[2], "data: ")))
+		sub.pending = append(sub.pending, fmt.Sprintf("%s %s-%s %s", strings.TrimPrefix(lines[0], "event: "), s.epochs[epoch], version, strings.TrimPrefix(lines[1], "data: ")))
 	}
 }

@@ -30,15 +30,13 @@ type Event struct {
 // because the parsers of public clients understand nothing else. Line breaks cannot be part of a JSON value except
 // as white space between tokens, so they are dropped from Data; in ID and Name, which are ours, they would let one
 // field forge another, so there they end the text.
+//
+// The id comes last. Some public clients take an id for seen as soon as they have read its line; if a connection broke
+// within the data behind it, they would resume past an event they never had, and apply patches to the wrong document.
 func AppendEvent(dst []byte, e Event) []byte {
 	if e.Retry > 0 {
 		dst = append(dst, "retry: "...)
 		dst = strconv.AppendInt(dst, e.Retry.Milliseconds(), 10)
-		dst = append(dst, '\n')
-	}
-	if e.ID != "" {
-		dst = append(dst, "id: "...)
-		dst = append(dst, firstLine(e.ID)...)
 		dst = append(dst, '\n')
 	}
 	if e.Name != "" {
@@ -48,7 +46,13 @@ func AppendEvent(dst []byte, e Event) []byte {
 	}
 	dst = append(dst, "data: "...)
 	dst = appendOneLine(dst, e.Data)
-	return append(dst, '\n', '\n')
+	dst = append(dst, '\n')
+	if e.ID != "" {
+		dst = append(dst, "id: "...)
+		dst = append(dst, firstLine(e.ID)...)
+		dst = append(dst, '\n')
+	}
+	return append(dst, '\n')
 }
 
 // EventSize is an upper bound of the length of e's frame.

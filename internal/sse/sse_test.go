@@ -22,13 +22,13 @@ func TestFramesAreExactlyTheseBytes(t *testing.T) {
 		want string
 	}{
 		{"snapshot", sse.AppendEvent(nil, sse.Event{ID: "e1-7", Name: "snapshot", Data: []byte(`{"a":1}`)}),
-			"id: e1-7\nevent: snapshot\ndata: {\"a\":1}\n\n"},
+			"event: snapshot\ndata: {\"a\":1}\nid: e1-7\n\n"},
 		{"error with retry", sse.AppendEvent(nil, sse.Event{Retry: 30 * time.Second, Name: "error", Data: []byte(`{}`)}),
 			"retry: 30000\nevent: error\ndata: {}\n\n"},
 		{"line breaks between tokens", sse.AppendEvent(nil, sse.Event{ID: "a-1", Data: []byte("{\r\n\"a\":\r1,\n\"b\":2}")}),
-			"id: a-1\ndata: {\"a\":1,\"b\":2}\n\n"},
+			"data: {\"a\":1,\"b\":2}\nid: a-1\n\n"},
 		{"line breaks in our own fields", sse.AppendEvent(nil, sse.Event{ID: "a\ndata: x", Name: "b\rdata: y", Data: []byte("1")}),
-			"id: a\nevent: b\ndata: 1\n\n"},
+			"event: b\ndata: 1\nid: a\n\n"},
 		{"padding", sse.AppendComment(nil, 3), ":   \n\n"},
 		{"retry alone", sse.AppendRetry(nil, 1500*time.Millisecond), "retry: 1500\n\n"},
 		{"heartbeat", []byte(sse.Heartbeat), ":heartbeat\n\n"},

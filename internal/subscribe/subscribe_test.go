@@ -52,8 +52,8 @@ func TestFramesOnTheWireAreExactlyTheseBytes(t *testing.T) {
 		one := s.expect("snapshot", `{"a":1}`)
 		h.post(topic, `{"a":2}`)
 		two := s.expect("patch", `[{"op":"replace","path":"/a","value":2}]`)
-		want := "id: " + one.id + "\nevent: snapshot\ndata: {\"a\":1}\n\n" +
-			"id: " + two.id + "\nevent: patch\ndata: [{\"op\":\"replace\",\"path\":\"/a\",\"value\":2}]\n\n"
+		want := "event: snapshot\ndata: {\"a\":1}\nid: " + one.id + "\n\n" +
+			"event: patch\ndata: [{\"op\":\"replace\",\"path\":\"/a\",\"value\":2}]\nid: " + two.id + "\n\n"
 		if got := s.raw.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
