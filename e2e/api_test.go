@@ -74,7 +74,8 @@ type named struct{ ID, Name string }
 
 type app struct {
 	named
-	PublisherKey string `json:"publisher_key"`
+	PublisherKey  string `json:"publisher_key"`
+	SubscriberKey string `json:"subscriber_key"`
 }
 
 func (a *api) createApp(name string) app {

@@ -1,0 +1,39 @@
+// Follows a topic with public clients for Node, until killed. Called with pairs: the name of a client and the URL of the
+// topic. Prints one line of JSON for every document that a client comes to hold.
+import { createRequire } from 'node:module';
+import { EventSource } from 'eventsource';
+import { Follower } from './apply.mjs';
+
+const require = createRequire(import.meta.url);
+
+const clients = {
+  eventsource(url, follower) {
+    const source = new EventSource(url);
+    source.addEventListener('snapshot', (event) => follower.snapshot(event.data));
+    source.addEventListener('patch', (event) => follower.patch(event.data));
+    source.addEventListener('error', (event) => { if (event.data) follower.error(event.data); });
+  },
+
+  // The bundle for Node brings its own EventSource along. It follows what comes after the server's address, so a topic's
+  // path serves as well as the URL of a data source.
+  'streamdataio-js-sdk 2.0.2'(url, follower) {
+    const { createEventSource } = require('streamdataio-js-sdk/dist/bundles/streamdataio-node.js');
+    const { hostname, port, pathname, searchParams } = new URL(url);
+    const sign = { signUrl: () => pathname.slice(1) };
+    const source = createEventSource('http://example.com/', searchParams.get('X-Sd-Token'), [], sign);
+    source.server.protocol = 'http';
+    source.server.hostname = hostname;
+    source.server.port = port;
+    source.onData((data) => follower.snapshot(JSON.stringify(data)));
+    source.onPatch((patch) => follower.patch(JSON.stringify(patch)));
+    source.onError((error) => follower.error(JSON.stringify(error)));
+    source.open();
+  },
+};
+
+// The SDK logs to stdout, which is ours.
+console.info = () => {};
+console.log = () => {};
+
+const args = process.argv.slice(2);
+for (let i = 0; i < args.length; i += 2) clients[args[i]](args[i + 1], new Follower(args[i]));
