@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fastJSONPatch from 'fast-json-patch';
+import { applyPatch } from '../dist/index.js';
+import { random } from './random.mjs';
+
+const escape = (name) => name.replace(/~/g, '~0').replace(/\//g, '~1');
+
+/** A patch that fits the document: random operations, each at a place that is there. */
+function patchFor(document, r) {
+  const patch = [];
+  let now = structuredClone(document);
+  for (let n = 1 + r.below(4); n > 0; n--) {
+    let path = '', at = now;
+    for (;;) {
+      const keys = typeof at === 'object' && at !== null ? Object.keys(at) : [];
+      const inside = keys.filter((key) => typeof at[key] === 'object' && at[key] !== null);
+      if (inside.length === 0 || r.below(3) === 0) break;
+      const key = inside[r.below(inside.length)];
+      path += '/' + escape(key);
+      at = at[key];
+    }
+    if (typeof at !== 'object' || at === null) break;
+    const keys = Object.keys(at);
+    const add = keys.length === 0 || r.below(2) === 0;
+    const key = !add ? keys[r.below(keys.length)] : Array.isArray(at) ? [String(r.below(at.length + 1)), '-'][r.below(2)] : r.names[r.below(r.names.length)];
+    const operation = { path: `${path}/${escape(key)}`, ...(add || r.below(2) ? { op: add ? 'add' : 'replace', value: r.value(2) } : { op: 'remove' }) };
+    patch.push(operation);
+    now = applyPatch(now, [structuredClone(operation)]);
+  }
+  return patch;
+}
+
+test('patches give what fast-json-patch gives, and leave the old document as it was', () => {
+  let compared = 0;
+  for (let seed = 0; seed < 10_000; seed++) {
+    const r = random(seed);
+    const document = r.value(4);
+    const patch = patchFor(document, r);
+    if (patch.length === 0) continue;
+    const before = JSON.stringify(document);
+    const got = applyPatch(document, structuredClone(patch));
+    assert.equal(JSON.stringify(document), before);
+    // The other one refuses __proto__ for safety; ours keeps it, harmlessly.
+    if (/__proto__/.test(before + JSON.stringify(patch))) continue;
+    const want = fastJSONPatch.applyPatch(structuredClone(document), structuredClone(patch)).newDocument;
+    assert.deepEqual(got, want, `seed ${seed}: ${before} ${JSON.stringify(patch)}`);
+    compared++;
+  }
+  assert.ok(compared > 1500, `only ${compared} compared`);
+});
+
+test('branches that a patch does not touch are the same objects', () => {
+  const before = { rows: [{ id: 1 }, { id: 2 }], users: { ada: { age: 36 } } };
+  const after = applyPatch(before, [{ op: 'replace', path: '/rows/1/id', value: 3 }, { op: 'add', path: '/rows/1/new', value: true }]);
+  assert.deepEqual(after, { rows: [{ id: 1 }, { id: 3, new: true }], users: { ada: { age: 36 } } });
+  assert.equal(after.users, before.users);
+  assert.equal(after.rows[0], before.rows[0]);
+  assert.notEqual(after.rows, before.rows);
+  assert.notEqual(after.rows[1], before.rows[1]);
+});
+
+test('a member called __proto__ is a member like others', () => {
+  const before = JSON.parse('{"__proto__": {"a": 1}, "b": 2}');
+  const after = applyPatch(before, [{ op: 'replace', path: '/__proto__/a', value: 5 }, { op: 'add', path: '/c', value: 3 }]);
+  assert.equal(JSON.stringify(after), '{"__proto__":{"a":5},"b":2,"c":3}');
+  assert.equal(Object.getPrototypeOf(after), Object.prototype);
+  assert.throws(() => applyPatch({}, [{ op: 'add', path: '/__proto__/polluted', value: true }]));
+  assert.throws(() => applyPatch({}, [{ op: 'add', path: '/constructor/prototype/polluted', value: true }]));
+  assert.equal({}.polluted, undefined);
+});
+
+test('a patch that does not fit is refused, and the document stays', () => {
+  const document = { list: [1, 2], text: 'x' };
+  for (const operation of [
+    { op: 'replace', path: '/nowhere', value: 1 }, { op: 'remove', path: '/nowhere' }, { op: 'replace', path: '/list/3', value: 1 },
+    { op: 'remove', path: '/list/-' }, { op: 'add', path: '/list/4', value: 1 }, { op: 'add', path: '/list/01', value: 1 },
+    { op: 'add', path: '/text/0', value: 1 }, { op: 'add', path: 'list', value: 1 }, { op: 'move', from: '/list', path: '/other' },
+    { op: 'remove', path: '' }, { op: 'add', path: '/toString/x', value: 1 },
+  ]) {
+    assert.throws(() => applyPatch(document, [{ op: 'add', path: '/list/-', value: 3 }, operation]), undefined, JSON.stringify(operation));
+    assert.deepEqual(document, { list: [1, 2], text: 'x' });
+  }
+  assert.deepEqual(applyPatch(document, [{ op: 'replace', path: '', value: [1] }]), [1]);
+});
