@@ -40,3 +40,4 @@ fuzz: ## Fuzz every fuzz target for half a minute
 .PHONY: golden
 golden: ## Rewrite golden files and generated pages from what the code says now
 	go test ./internal/cli ./internal/settings ./internal/server -update
+	cd sdk/ts && npm ci --ignore-scripts && npm run generate

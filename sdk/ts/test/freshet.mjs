@@ -7,9 +7,9 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 const repository = fileURLToPath(new URL('../../..', import.meta.url));
-let binary = process.env.FRESHET_BINARY;
+let binary = process.env.FRESHET_TEST_BINARY;
 
-/** Returns the program under test: the one that FRESHET_BINARY names, or one built from this repository. */
+/** Returns the program under test: the one that FRESHET_TEST_BINARY names, or one built from this repository. */
 function program() {
   if (!binary) {
     const dir = mkdtempSync(join(tmpdir(), 'freshet-bin-'));
@@ -20,13 +20,16 @@ function program() {
   return binary;
 }
 
+/** Settings of whoever runs the tests are not for this server. */
+const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^FRESHET_(?!TEST_)|^SDIO_/.test(name)));
+
 /** Starts a server on free ports; given one that ran before, in its place. */
 export async function start(before) {
   const data = before?.data ?? mkdtempSync(join(tmpdir(), 'freshet-data-'));
   const at = (address) => address?.replace('http://', '') ?? '127.0.0.1:0';
   const child = spawn(program(), ['serve', '--log-format', 'json', '--data', data, '--drain-timeout', '1s',
     '--gateway-listen', at(before?.gateway), '--subscriber-listen', at(before?.subscriber), '--admin-listen', '127.0.0.1:0'],
-    { stdio: ['ignore', 'ignore', 'pipe'] });
+    { stdio: ['ignore', 'ignore', 'pipe'], env });
   const exited = new Promise((resolve) => child.once('exit', resolve));
   let said = '';
   const ready = await new Promise((resolve, reject) => {

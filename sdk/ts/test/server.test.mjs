@@ -14,7 +14,7 @@ before(async () => {
   api = management({ server: server.gateway, token });
   app = await api.createApp({ name: 'SDK' });
 });
-after(() => server.stop());
+after(() => server?.stop());
 
 const topicOf = (payload) => api.createTopic(app.id, { name: 'A topic', publisher: { type: 'http-post', config: {}, ...(payload && { payload }) } });
 const send = (topic, body, more) => publish(topic.id, body, { server: server.gateway, key: app.publisher_key, ...more });
