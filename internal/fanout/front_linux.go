@@ -244,7 +244,7 @@ func (fr *front) receive(fd int, peer net.TCPAddr, buf *[maxHead]byte) {
 		return
 	}
 	head := buf[:n]
-	if r := parseHead(head); r != nil && fr.handler.Streams(r) {
+	if r := parseHead(head); r != nil && !needsChunks(r) && fr.handler.Streams(r) {
 		r.RemoteAddr = peer.String()
 		fr.serve(fd, r)
 		return
