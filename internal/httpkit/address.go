@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+// ParseAddress reads an address with or without a port.
+func ParseAddress(text string) (netip.Addr, bool) { return parseAddress(text) }
+
 // ClientAddress is the address a request is counted under: IPv4 as it is, IPv6 by its /64, since one customer
 // commands a whole one.
 func ClientAddress(r *http.Request) string {
@@ -34,23 +37,41 @@ func parseAddress(text string) (netip.Addr, bool) {
 	return addr.Unmap().WithZone(""), err == nil
 }
 
-// BelieveProxies replaces the remote address of requests that come from a trusted proxy by the client's that it
-// forwards. Of the addresses in X-Forwarded-For the last one that is no trusted proxy itself counts: everything
-// before it could have been written by the client.
-func BelieveProxies(trusted []netip.Prefix) Middleware {
-	isTrusted := func(addr netip.Addr) bool {
-		return slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(addr) })
+// Proxies are the networks of proxies whose forwarding headers are believed.
+type Proxies []netip.Prefix
+
+// Trust reports whether the peer that sent the request is such a proxy, and the address of the client that it
+// forwards: of those in X-Forwarded-For the last one that is no trusted proxy itself, since everything before it could
+// have been written by the client. Without one the peer itself is the client.
+func (p Proxies) Trust(r *http.Request) (client string, trusted bool) {
+	if len(p) == 0 {
+		return r.RemoteAddr, false
 	}
+	peer, ok := parseAddress(r.RemoteAddr)
+	if !ok || !p.contain(peer) {
+		return r.RemoteAddr, false
+	}
+	if client, found := forwardedFor(r.Header.Values("X-Forwarded-For"), p.contain); found {
+		return net.JoinHostPort(client.String(), "0"), true
+	}
+	return r.RemoteAddr, true
+}
+
+func (p Proxies) contain(addr netip.Addr) bool {
+	return slices.ContainsFunc(p, func(network netip.Prefix) bool { return network.Contains(addr) })
+}
+
+// BelieveProxies replaces the remote address of requests that come from a trusted proxy by the client's that it
+// forwards.
+func BelieveProxies(trusted []netip.Prefix) Middleware {
 	return func(next http.Handler) http.Handler {
 		if len(trusted) == 0 {
 			return next
 		}
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if peer, ok := parseAddress(r.RemoteAddr); ok && isTrusted(peer) {
-				if client, found := forwardedFor(r.Header.Values("X-Forwarded-For"), isTrusted); found {
-					r = r.WithContext(r.Context()) // a copy: the server still needs the original
-					r.RemoteAddr = net.JoinHostPort(client.String(), "0")
-				}
+			if client, ok := Proxies(trusted).Trust(r); ok && client != r.RemoteAddr {
+				r = r.WithContext(r.Context()) // a copy: the server still needs the original
+				r.RemoteAddr = client
 			}
 			next.ServeHTTP(w, r)
 		})

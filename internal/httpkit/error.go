@@ -99,6 +99,11 @@ func LogFailure(r *http.Request, log *slog.Logger, err error) {
 // WriteJSON answers with v as JSON.
 func WriteJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
+	WriteBody(w, status, v)
+}
+
+// WriteBody is WriteJSON for answers that name their content type themselves.
+func WriteBody(w http.ResponseWriter, status int, v any) {
 	w.WriteHeader(status)
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
