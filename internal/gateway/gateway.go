@@ -1,14 +1,20 @@
-// Package gateway is the front door on one address: it sends each request to the API it names.
+// Package gateway is the front door on one address: it sends each request to the API it names, and runs that API's
+// plugins first. The platform's own APIs are answered in process or by another one; registered APIs are forwarded to
+// their upstreams. The administration registers them.
 //
-// It routes the platform's own APIs, in process. It changes no body and knows no API's routes. A Gateway is fixed
-// after New and safe for concurrent use.
+// It routes by whole segments and never cleans a path: what it matches is what it forwards. It does not balance load,
+// retry or cache. What is registered is kept in the store; requests are answered from an immutable table in memory that
+// is replaced when a notice says so, and at least looked at every second. Everything is safe for concurrent use.
 package gateway
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/freshet-io/freshet/internal/httpkit"
 )
@@ -16,41 +22,136 @@ import (
 // API is one of the platform's own APIs in one major version.
 type API struct {
 	Name    string // the first segment of its paths: api, publish
-	Version string // the second: v1
+	Version string // the second: v1; empty for what has no versions
 	Handler http.Handler
 }
 
 // latest is the word that may stand in place of the newest version's number.
 const latest = "latest"
 
+// Options is what a gateway stands on.
+type Options struct {
+	Log     *slog.Logger
+	Proxies []netip.Prefix // proxies in front of us whose word about the client counts
+	APIs    []API          // those that are answered in this process
+	Remote  []Remote       // those that another process answers
+	Counter httpkit.Counter
+
+	Timeouts Timeouts
+	Now      func() time.Time // nil = time.Now
+}
+
+// Remote is one of the platform's own APIs that runs in another process.
+type Remote struct {
+	Name, Version string
+	URL           string // of that process's gateway listener
+}
+
 // Gateway routes requests.
 type Gateway struct {
-	routes map[string]http.Handler // by the first two segments, "api/v1"
+	// Static after New.
+	log       *slog.Logger
+	proxies   httpkit.Proxies
+	counter   httpkit.Counter
+	now       func() time.Time
+	transport *http.Transport
+	platform  map[string]http.Handler // by path prefix, "/api/v1"
+	handler   http.Handler            // route, with what every request passes through
+
+	table atomic.Pointer[table]
 }
 
-// New makes a gateway for the APIs. Of several versions of one API, the last one given is also the latest. Client
-// addresses that trusted proxies forward are believed.
-func New(log *slog.Logger, trusted []netip.Prefix, apis ...API) http.Handler {
-	g := &Gateway{routes: map[string]http.Handler{}}
-	for _, a := range apis {
-		for _, version := range []string{a.Version, latest} {
-			prefix := a.Name + "/" + version
-			g.routes[prefix] = http.StripPrefix("/"+prefix, a.Handler)
+// New makes a gateway that knows the platform's own APIs; Follow tells it about the registered ones. Of several
+// versions of one API, the last one given is also the latest. Close lets go of connections to upstreams.
+func New(o Options) (*Gateway, error) {
+	g := &Gateway{log: o.Log, proxies: o.Proxies, counter: o.Counter, now: o.Now, transport: newTransport(o.Timeouts),
+		platform: map[string]http.Handler{}}
+	if g.now == nil {
+		g.now = time.Now
+	}
+	for _, a := range o.APIs {
+		for _, prefix := range platformPaths(a.Name, a.Version) {
+			g.platform[prefix] = httpkit.DrainBodies(http.StripPrefix(prefix, a.Handler))
 		}
 	}
-	return httpkit.Chain(g, httpkit.BelieveProxies(trusted), httpkit.AccessLog(log), httpkit.Recover(log), httpkit.LimitHeaders, httpkit.DrainBodies)
+	for _, a := range o.Remote {
+		u, err := newUpstream(g, a.URL)
+		if err != nil {
+			return nil, err
+		}
+		u.preserveHost = true // it is the same service, and may answer with links to itself
+		for _, prefix := range platformPaths(a.Name, a.Version) {
+			g.platform[prefix] = u.proxy()
+		}
+	}
+	g.table.Store(emptyTable(g.platform))
+	g.handler = httpkit.Chain(http.HandlerFunc(g.route), httpkit.AccessLog(o.Log), httpkit.Recover(o.Log), httpkit.LimitHeaders)
+	return g, nil
 }
 
-// ServeHTTP finds the API by whole segments of the path as it was sent, in one step.
+// Close drops idle connections to upstreams.
+func (g *Gateway) Close() { g.transport.CloseIdleConnections() }
+
+func platformPaths(name, version string) []string {
+	if version == "" {
+		return []string{"/" + name}
+	}
+	return []string{"/" + name + "/" + version, "/" + name + "/" + latest}
+}
+
+// trustedPeer is the context key of the proxy's own address in a request that came through a trusted one.
+type trustedPeer struct{}
+
+// ServeHTTP implements http.Handler.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if h := g.routes[firstSegments(r.URL.EscapedPath())]; h != nil {
-		h.ServeHTTP(w, r)
+	if client, trusted := g.proxies.Trust(r); trusted {
+		peer := r.RemoteAddr
+		r = r.WithContext(context.WithValue(r.Context(), trustedPeer{}, peer)) // a copy: the server still needs the original
+		r.RemoteAddr = client
+	}
+	g.handler.ServeHTTP(w, r)
+}
+
+// route finds the API, runs its plugins and passes the request on.
+func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
+	t := g.table.Load()
+	path := sentPath(r.URL)
+	to := t.find(r, path)
+	if to == nil {
+		httpkit.DrainBodies(http.HandlerFunc(notMatched)).ServeHTTP(w, r)
 		return
 	}
-	httpkit.WriteJSON(w, http.StatusNotFound, unmatched{
-		Message:     "API not found with these values",
-		RequestPath: r.URL.Path,
-	})
+	if to.isProxied {
+		w.Header()["Content-Type"] = nil // what an upstream leaves open is not ours to guess
+		dropSpoofed(r.Header)
+		if climbs(path) {
+			g.refuse(w, r, &answer{status: http.StatusBadRequest, message: "The path must not lead upwards"})
+			return
+		}
+		if hops(r) >= maxHops {
+			g.refuse(w, r, &answer{status: http.StatusLoopDetected, message: "The request goes round in circles"})
+			return
+		}
+	}
+	if len(to.plugins) == 0 {
+		to.next.ServeHTTP(w, r)
+		return
+	}
+	x := &exchange{r: r, table: t, route: to}
+	a := x.run()
+	if len(x.header) > 0 {
+		w = &marked{ResponseWriter: w, header: x.header}
+	}
+	if a != nil {
+		g.refuse(w, r, a)
+		return
+	}
+	to.next.ServeHTTP(w, r)
+}
+
+// refuse answers without passing the request on.
+func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, a *answer) {
+	httpkit.DrainBodies(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { a.write(w) })).ServeHTTP(w, r)
 }
 
 // unmatched is the answer for paths that lead nowhere.
@@ -59,16 +160,23 @@ type unmatched struct {
 	RequestPath string `json:"request_path"`
 }
 
-// firstSegments returns "a/b" for "/a/b/c". It does not clean the path: what would need cleaning matches nothing.
-func firstSegments(path string) string {
-	path, ok := strings.CutPrefix(path, "/")
-	if !ok {
+func notMatched(w http.ResponseWriter, r *http.Request) {
+	httpkit.WriteJSON(w, http.StatusNotFound, unmatched{Message: "API not found with these values", RequestPath: r.URL.Path})
+}
+
+// twoSegments returns "/a/b" for "/a/b/c", and the whole path if it has no more.
+func twoSegments(path string) string {
+	if path == "" || path[0] != '/' {
 		return ""
 	}
-	first, rest, ok := strings.Cut(path, "/")
-	if !ok {
-		return ""
+	first := strings.IndexByte(path[1:], '/')
+	if first < 0 {
+		return path
 	}
-	second, _, _ := strings.Cut(rest, "/")
-	return first + "/" + second
+	first++
+	second := strings.IndexByte(path[first+1:], '/')
+	if second < 0 {
+		return path
+	}
+	return path[:first+1+second]
 }

@@ -15,9 +15,14 @@ func TestRequestsReachTheAPIThatTheirFirstTwoSegmentsName(t *testing.T) {
 			_, _ = io.WriteString(w, name+" "+r.URL.EscapedPath())
 		})
 	}
-	g := New(slog.New(slog.DiscardHandler), nil,
-		API{Name: "api", Version: "v1", Handler: echo("manage")},
-		API{Name: "publish", Version: "v1", Handler: echo("publish")})
+	g, err := New(Options{Log: slog.New(slog.DiscardHandler), APIs: []API{
+		{Name: "api", Version: "v1", Handler: echo("manage")},
+		{Name: "publish", Version: "v1", Handler: echo("publish")},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
 
 	const nowhere = `{"message":"API not found with these values","request_path":`
 	for _, c := range []struct {

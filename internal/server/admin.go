@@ -1,15 +1,22 @@
 package server
 
 import (
+	"crypto/sha256"
+	"crypto/subtle"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/pprof"
 	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/freshet-io/freshet"
 )
 
 // adminHandler serves health, metrics and profiling, and leaves every other path to the gateway's administration.
@@ -34,10 +41,15 @@ func adminHandler(r *readiness, metrics *prometheus.Registry, administration htt
 	return mux
 }
 
-// guardAdmin keeps web pages away from a listener that asks for no password. A browser on this machine can reach
-// a loopback address, so a page somewhere could post to it (refused as cross-origin) or have its own host name
-// resolve to it (DNS rebinding: refused because the name is not ours).
-func guardAdmin(address net.Addr, next http.Handler) http.Handler {
+// guardAdmin keeps everybody away who has no business here. With a token, only who has it gets past the probes.
+//
+// Without one, web pages are kept away: a browser on this machine can reach a loopback address, so a page somewhere could
+// post to it (refused as cross-origin) or have its own host name resolve to it (DNS rebinding: refused because the name
+// is not ours).
+func guardAdmin(address net.Addr, token freshet.Secret, next http.Handler) http.Handler {
+	if token != "" {
+		return requireToken(token, next)
+	}
 	guarded := http.NewCrossOriginProtection().Handler(next)
 	tcp, isTCP := address.(*net.TCPAddr)
 	if !isTCP || !tcp.IP.IsLoopback() {
@@ -50,6 +62,41 @@ func guardAdmin(address net.Addr, next http.Handler) http.Handler {
 		}
 		guarded.ServeHTTP(w, req)
 	})
+}
+
+// probes tell nothing that needs protection, and those who send them have no token.
+var probes = []string{"/livez", "/readyz", "/healthz"}
+
+// requireToken asks for the token as a bearer token or in a header of its own, for scripts that use Authorization
+// otherwise.
+func requireToken(token freshet.Secret, next http.Handler) http.Handler {
+	want := sha256.Sum256([]byte(token.Reveal()))
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		given, bearer := strings.CutPrefix(req.Header.Get("Authorization"), "Bearer ")
+		if !bearer {
+			given = req.Header.Get("Freshet-Admin-Token")
+		}
+		got := sha256.Sum256([]byte(given)) // of equal length, whatever was given
+		if subtle.ConstantTimeCompare(got[:], want[:]) == 1 || slices.Contains(probes, req.URL.Path) {
+			next.ServeHTTP(w, req)
+			return
+		}
+		w.Header().Set("WWW-Authenticate", `Bearer realm="freshet administration"`)
+		writeJSON(w, http.StatusUnauthorized, map[string]string{"message": "Send the administration token (admin.token) as Authorization: Bearer …"})
+	})
+}
+
+// later is a handler that is known only once the parts it stands on have started.
+type later struct{ handler atomic.Pointer[http.Handler] }
+
+func (l *later) set(h http.Handler) { l.handler.Store(&h) }
+
+func (l *later) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if h := l.handler.Load(); h != nil {
+		(*h).ServeHTTP(w, r)
+		return
+	}
+	notFound(w, r)
 }
 
 func isLocalName(hostport string) bool {

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"log/slog"
-	"net/http"
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/catalog"
@@ -24,8 +23,8 @@ import (
 type parts struct {
 	// Static after wire.
 	settings *settings.Settings
-	log      *slog.Logger
 	version  string
+	log      *slog.Logger
 
 	// Owned by the stages.
 	store      *store.Store
@@ -35,6 +34,10 @@ type parts struct {
 	fanout     *fanout.Fanout
 	subscriber *subscribe.Server
 	poller     *poll.Poller
+	gateway    *gateway.Gateway
+	registry   *gateway.Registry // nil without the gateway role
+
+	administration later // of the gateway
 }
 
 func (p *parts) openStore(ctx context.Context) (err error) {
@@ -72,9 +75,55 @@ func (p *parts) openCatalog(ctx context.Context) (err error) {
 	return err
 }
 
-// gateway returns what the gateway listener answers: the APIs whose roles are here.
-func (p *parts) gateway() (http.Handler, error) {
-	var apis []gateway.API
+// openGateway makes what the gateway listener answers: the APIs whose roles are here and, with the role of that name,
+// everything that is registered.
+func (p *parts) openGateway(ctx context.Context) error {
+	apis, err := p.platformAPIs()
+	if err != nil {
+		return err
+	}
+	s := &p.settings.Gateway
+	o := gateway.Options{Log: p.log, Proxies: p.settings.TrustedProxies, APIs: apis, Counter: p.grid,
+		Timeouts: gateway.Timeouts{Connect: s.ConnectTimeout, Response: s.ResponseTimeout}}
+	if p.settings.Has(settings.RoleGateway) {
+		o.Remote = p.remoteAPIs()
+	}
+	if p.gateway, err = gateway.New(o); err != nil || !p.settings.Has(settings.RoleGateway) {
+		return err
+	}
+	if p.registry, err = gateway.Follow(ctx, p.gateway, p.store, p.grid, p.log); err != nil {
+		return err
+	}
+	p.administration.set(gateway.NewAdministration(p.store, p.registry, p.version, p.log))
+	return nil
+}
+
+func (p *parts) closeGateway(context.Context) error {
+	if p.registry != nil {
+		p.registry.Close()
+	}
+	p.gateway.Close()
+	return nil
+}
+
+// remoteAPIs are the platform's own APIs that other processes answer.
+func (p *parts) remoteAPIs() (remote []gateway.Remote) {
+	for _, a := range []struct {
+		role      settings.Role
+		name, url string
+	}{
+		{settings.RoleManage, "api", p.settings.Gateway.ManageURL},
+		{settings.RolePublish, "publish", p.settings.Gateway.PublishURL},
+	} {
+		if a.url != "" && !p.settings.Has(a.role) {
+			remote = append(remote, gateway.Remote{Name: a.name, Version: "v1", URL: a.url})
+		}
+	}
+	return remote
+}
+
+// platformAPIs are those whose roles are here.
+func (p *parts) platformAPIs() (apis []gateway.API, err error) {
 	if p.settings.Has(settings.RoleManage) {
 		h, err := manage.New(manage.Options{
 			Catalog:           p.catalog,
@@ -99,7 +148,7 @@ func (p *parts) gateway() (http.Handler, error) {
 		}
 		apis = append(apis, gateway.API{Name: "publish", Version: "v1", Handler: h})
 	}
-	return gateway.New(p.log, p.settings.TrustedProxies, apis...), nil
+	return apis, nil
 }
 
 func (p *parts) openSubscriber(context.Context) (err error) {

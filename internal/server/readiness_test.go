@@ -91,7 +91,7 @@ func TestWebPagesCannotUseTheAdminListener(t *testing.T) {
 		{"a form on another site there", everywhere, "POST", "admin.internal:8001", "https://evil.example", 403},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			h := guardAdmin(c.address, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }))
+			h := guardAdmin(c.address, "", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }))
 			req := httptest.NewRequest(c.method, "/apis/", nil)
 			req.Host = c.host
 			if c.origin != "" {

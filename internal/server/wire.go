@@ -20,8 +20,8 @@ import (
 //   - then the parts, each before what it stands on;
 //   - the admin listener last, so that probes and metrics show the whole drain.
 func wire(o *Options, p *ports, r *readiness, failed chan<- error) *stages {
-	parts := &parts{settings: &o.Settings, log: o.Log, version: o.Version}
-	admin := newWeb(p.admin, guardAdmin(p.admin.Addr(), adminHandler(r, newMetrics(o.Version), http.HandlerFunc(notFound), o.Log)), o.Log)
+	parts := &parts{settings: &o.Settings, version: o.Version, log: o.Log}
+	admin := newWeb(p.admin, guardAdmin(p.admin.Addr(), o.Settings.Admin.Token, adminHandler(r, newMetrics(o.Version), &parts.administration, o.Log)), o.Log)
 	public := &public{parts: parts, ports: p, failed: failed}
 
 	all := []stage{{
@@ -54,6 +54,9 @@ func wire(o *Options, p *ports, r *readiness, failed chan<- error) *stages {
 			s.name = string(s.part)
 			all = append(all, s.stage)
 		}
+	}
+	if need.gatewayListener {
+		all = append(all, stage{name: "gateway", start: parts.openGateway, stop: parts.closeGateway})
 	}
 	return &stages{all: append(all,
 		stage{name: "public listeners", start: public.serve, stop: public.drain, patience: o.Settings.Drain.Timeout},
@@ -89,11 +92,7 @@ func (p *public) serve(context.Context) error {
 		p.tls = certificate.config()
 	}
 	if p.ports.gateway != nil {
-		h, err := p.parts.gateway()
-		if err != nil {
-			return err
-		}
-		p.webs = append(p.webs, newWeb(p.ports.gateway, h, p.parts.log))
+		p.webs = append(p.webs, newWeb(p.ports.gateway, p.parts.gateway, p.parts.log))
 	}
 	if p.ports.subscriber != nil {
 		if p.tls == nil {

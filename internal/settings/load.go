@@ -69,6 +69,7 @@ func Load(src Sources) (*Effective, error) {
 	l.faults = append(l.faults, checkListeners(&l.settings,
 		func(key string) bool { return l.faulty[key] },
 		func(key string) string { return l.origins[key].Name })...)
+	l.faults = append(l.faults, checkAdminListener(&l.settings, l.origins["admin.listen"].Name)...)
 	if s := &l.settings.TLS; (s.Certificate == "") != (s.Key == "") {
 		l.faults.add("", "tls.certificate", "and tls.key belong together; set both or neither")
 	}

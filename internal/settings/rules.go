@@ -19,6 +19,44 @@ func checkTokenSecret(s string) error {
 	return nil
 }
 
+const minAdminToken = 16 // characters
+
+func checkAdminToken(s string) error {
+	if s != "" && utf8.RuneCountInString(s) < minAdminToken {
+		return refuse("must have at least %d characters", minAdminToken)
+	}
+	return nil
+}
+
+// checkAdminListener keeps an administration that asks for nothing off the network.
+func checkAdminListener(s *Settings, where string) faults {
+	var f faults
+	if s.Environment != Production || s.Admin.Token != "" || isLoopback(s.Admin.Listen) {
+		return f
+	}
+	f.add(where, "admin.listen", "(%s) can be reached from other machines and production insists on admin.token then; set it, or listen on 127.0.0.1", s.Admin.Listen)
+	return f
+}
+
+func isLoopback(address string) bool {
+	host, _, _ := net.SplitHostPort(address)
+	return host == "localhost" || net.ParseIP(stripZone(host)).IsLoopback()
+}
+
+// httpURL accepts the base of an HTTP service, or nothing.
+func httpURL() syntax[string] {
+	const valid = "empty, or a URL such as http://10.0.0.1:8000"
+	s := text("URL", valid)
+	s.parse = func(text string) (string, error) {
+		u, err := url.Parse(text)
+		if text != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "") {
+			return "", must("be %s", valid)
+		}
+		return text, nil
+	}
+	return s
+}
+
 func checkAdminPassword(s string) error {
 	return fieldRefusal(freshet.ValidatePassword(s), "password")
 }

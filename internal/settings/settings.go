@@ -18,10 +18,15 @@ type Settings struct {
 	Signup      Signup
 
 	Gateway struct {
-		Listen string
+		Listen          string
+		ConnectTimeout  time.Duration
+		ResponseTimeout time.Duration
+		ManageURL       string // empty unless the management API runs elsewhere
+		PublishURL      string // empty unless the publishing API runs elsewhere
 	}
 	Admin struct {
 		Listen   string
+		Token    freshet.Secret // empty asks for none
 		Email    string
 		Password freshet.Secret
 	}

@@ -67,6 +67,22 @@ var table = []Entry{
 		Help:  "Address of the gateway: management and publishing APIs, API browser",
 		value: bind(func(s *Settings) *string { return &s.Gateway.Listen }, listen()),
 	}, {
+		Key: "gateway.connect_timeout", Default: "5s",
+		Help:  "How long connecting to the upstream of a registered API may take",
+		value: bind(func(s *Settings) *time.Duration { return &s.Gateway.ConnectTimeout }, duration(10*time.Millisecond, 10*time.Minute)),
+	}, {
+		Key: "gateway.response_timeout", Default: "1m",
+		Help:  "How long an upstream may take to begin its answer",
+		value: bind(func(s *Settings) *time.Duration { return &s.Gateway.ResponseTimeout }, duration(10*time.Millisecond, time.Hour)),
+	}, {
+		Key: "gateway.manage_url", Default: "",
+		Help:  "Where the management API runs, if not in this process; its gateway listener, such as http://manage:8000",
+		value: bind(func(s *Settings) *string { return &s.Gateway.ManageURL }, httpURL()),
+	}, {
+		Key: "gateway.publish_url", Default: "",
+		Help:  "Where the publishing API runs, if not in this process; its gateway listener, such as http://publish:8000",
+		value: bind(func(s *Settings) *string { return &s.Gateway.PublishURL }, httpURL()),
+	}, {
 		Key: "subscriber.listen", Main: true, Default: ":6080",
 		Help:  "Address of the subscriber interface: event streams",
 		value: bind(func(s *Settings) *string { return &s.Subscriber.Listen }, listen()),
@@ -104,8 +120,12 @@ var table = []Entry{
 		value: bind(func(s *Settings) *int64 { return &s.Poller.Concurrency }, count(1_000_000)),
 	}, {
 		Key: "admin.listen", Main: true, Default: "127.0.0.1:8001",
-		Help:  "Address of gateway administration, health, metrics and profiling; it asks for no password, so keep it private",
+		Help:  "Address of gateway administration, health, metrics and profiling; without admin.token it asks for no password, so keep it private",
 		value: bind(func(s *Settings) *string { return &s.Admin.Listen }, listen()),
+	}, {
+		Key: "admin.token", Default: "", Privacy: Hidden,
+		Help:  "Token that the administration listener asks for, health checks excepted; production insists on one unless it is loopback only",
+		value: bind(func(s *Settings) *freshet.Secret { return &s.Admin.Token }, hiddenText("TOKEN", "empty, or at least 16 characters", checkAdminToken)),
 	}, {
 		Key: "admin.email", Main: true, Default: freshet.FixedAdminEmail,
 		Help:  "E-mail of the administrator whom the first start creates; SDIO_admin_email works too",

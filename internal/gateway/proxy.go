@@ -1,0 +1,247 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/freshet-io/freshet"
+)
+
+// Timeouts say how patient the gateway is with upstreams. A response under way may take as long as it likes: it may be
+// a stream.
+type Timeouts struct {
+	Connect  time.Duration // to connect, TLS included; 0 = 5 s
+	Response time.Duration // until the header of the response; 0 = 60 s
+}
+
+const (
+	maxIdlePerUpstream = 512 // connections; as many as requests may be under way without connecting anew
+	idleTimeout        = 60 * time.Second
+	maxResponseHeader  = 256 << 10
+)
+
+// newTransport speaks HTTP to upstreams. It does not touch bodies: what is compressed stays compressed.
+func newTransport(t Timeouts) *http.Transport {
+	if t.Connect <= 0 {
+		t.Connect = 5 * time.Second
+	}
+	if t.Response <= 0 {
+		t.Response = time.Minute
+	}
+	return &http.Transport{
+		DialContext:            (&net.Dialer{Timeout: t.Connect, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout:    t.Connect,
+		ResponseHeaderTimeout:  t.Response,
+		ExpectContinueTimeout:  time.Second,
+		MaxIdleConnsPerHost:    maxIdlePerUpstream,
+		IdleConnTimeout:        idleTimeout,
+		MaxResponseHeaderBytes: maxResponseHeader,
+		DisableCompression:     true,
+		ForceAttemptHTTP2:      true,
+	}
+}
+
+// upstream is where a route leads outside this process. Static once its proxy is made.
+type upstream struct {
+	gateway      *Gateway
+	scheme, host string
+	path         string // escaped, without the trailing slash; put before the path of each request
+	strip        string // taken off the path of each request
+	preserveHost bool
+}
+
+// newUpstream reads a URL that was checked before it was stored.
+func newUpstream(g *Gateway, raw string) (*upstream, error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return nil, freshet.Wrap(freshet.Invalid, err, "The upstream is not a URL")
+	}
+	return &upstream{gateway: g, scheme: strings.ToLower(u.Scheme), host: u.Host, path: strings.TrimSuffix(sentPath(u), "/")}, nil
+}
+
+// proxy forwards requests to the upstream. Streams and answers of unknown length are flushed as they come.
+func (u *upstream) proxy() *httputil.ReverseProxy {
+	return &httputil.ReverseProxy{
+		Rewrite:      u.rewrite,
+		Transport:    u.gateway.transport,
+		BufferPool:   buffers,
+		ErrorHandler: u.gateway.upstreamFailed,
+		ErrorLog:     quiet,
+	}
+}
+
+// quiet drops what the proxy says about bodies that break off: the client sees it, and upstreamFailed tells the rest.
+var quiet = log.New(io.Discard, "", 0)
+
+// maxHops is how often a request may pass a gateway of ours before it is taken for a loop.
+const (
+	maxHops   = 8
+	hopHeader = "X-Freshet-Hops"
+)
+
+// rewrite makes the request that the upstream gets. Hop-by-hop and client-made forwarding headers are gone already.
+func (u *upstream) rewrite(pr *httputil.ProxyRequest) {
+	in, out := pr.In, pr.Out
+	path := sentPath(in.URL)
+	prefix := ""
+	if u.strip != "" {
+		prefix, path = u.strip, path[len(u.strip):]
+	}
+	if path == "" || path[0] != '/' {
+		path = "/" + path
+	}
+	out.URL.Scheme, out.URL.Host = u.scheme, u.host
+	setTarget(out.URL, u.path+path)
+	out.URL.RawQuery = in.URL.RawQuery // as it was sent, whatever the library thinks of it
+	out.Host = ""
+	if u.preserveHost {
+		out.Host = in.Host
+	}
+	forward(in, out.Header, prefix)
+	out.Header[hopHeader] = []string{strconv.Itoa(hops(in) + 1)}
+}
+
+// setTarget makes the URL ask for exactly this path. Opaque keeps every byte, but cannot begin with two slashes.
+func setTarget(to *url.URL, path string) {
+	if !strings.HasPrefix(path, "//") {
+		to.Opaque = path
+		return
+	}
+	to.Opaque, to.RawPath = "", path
+	if decoded, err := url.PathUnescape(path); err == nil {
+		to.Path = decoded
+	}
+}
+
+func hops(r *http.Request) int {
+	n, err := strconv.Atoi(r.Header.Get(hopHeader))
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+// forward tells the upstream who asked, and for what. What a client says about itself counts only when a trusted proxy
+// passed it on.
+func forward(in *http.Request, out http.Header, prefix string) {
+	client := bareAddress(in.RemoteAddr)
+	proto := "http"
+	if in.TLS != nil {
+		proto = "https"
+	}
+	values := [...]string{client, client, proto, in.Host, localPort(in), prefix} // one allocation for all
+	headers := values[:]
+	if peer, ok := in.Context().Value(trustedPeer{}).(string); ok {
+		headers[1] = strings.Join(append(in.Header["X-Forwarded-For"], bareAddress(peer)), ", ")
+		for i, name := range []string{"X-Forwarded-Proto", "X-Forwarded-Host", "X-Forwarded-Port"} {
+			if told := in.Header.Get(name); told != "" {
+				headers[2+i] = told
+			}
+		}
+		headers[5] = strings.TrimSuffix(in.Header.Get("X-Forwarded-Prefix"), "/") + prefix
+		if told, ok := in.Header["Forwarded"]; ok {
+			out["Forwarded"] = told
+		}
+	}
+	out["X-Real-Ip"] = headers[0:1:1]
+	out["X-Forwarded-For"] = headers[1:2:2]
+	out["X-Forwarded-Proto"] = headers[2:3:3]
+	out["X-Forwarded-Host"] = headers[3:4:4]
+	if headers[4] != "" {
+		out["X-Forwarded-Port"] = headers[4:5:5]
+	}
+	delete(out, "X-Forwarded-Prefix")
+	if headers[5] != "" {
+		out["X-Forwarded-Prefix"] = headers[5:6:6]
+	}
+}
+
+// bareAddress takes off the port, and the brackets around IPv6.
+func bareAddress(address string) string {
+	end := strings.LastIndexByte(address, ':')
+	if end < 0 {
+		return address
+	}
+	host := address[:end]
+	if len(host) > 2 && host[0] == '[' {
+		return host[1 : len(host)-1]
+	}
+	return host
+}
+
+// localPort is the port that the request came in at.
+func localPort(r *http.Request) string {
+	if a, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok {
+		return strconv.Itoa(a.Port)
+	}
+	return ""
+}
+
+// upstreamFailed answers for an upstream that did not.
+func (g *Gateway) upstreamFailed(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil {
+		panic(http.ErrAbortHandler) // the client has gone; there is nobody to answer
+	}
+	a := classify(err)
+	if a.status >= http.StatusInternalServerError {
+		// Not the URL: the query may carry keys.
+		g.log.Warn("upstream failed", "host", r.URL.Host, "status", a.status, "err", withoutURL(err))
+	}
+	a.write(w)
+}
+
+// withoutURL takes off what net/http puts before the cause.
+func withoutURL(err error) error {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+// classify turns the failure of an upstream, or of the request's own body, into an answer.
+func classify(err error) *answer {
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return tooLargeAnswer
+	}
+	if _, unknown := errors.AsType[*net.DNSError](err); unknown {
+		return &answer{status: http.StatusServiceUnavailable, message: "The upstream server is currently unavailable"}
+	}
+	timeout, ok := errors.AsType[net.Error](err)
+	if ok && timeout.Timeout() || errors.Is(err, context.DeadlineExceeded) {
+		return &answer{status: http.StatusGatewayTimeout, message: "The upstream server is timing out"}
+	}
+	return &answer{status: http.StatusBadGateway, message: "An invalid response was received from the upstream server"}
+}
+
+// buffers are what bodies are copied through.
+var buffers = &bufferPool{}
+
+type bufferPool struct{ pool sync.Pool }
+
+const bufferSize = 32 << 10
+
+// Get implements httputil.BufferPool.
+func (p *bufferPool) Get() []byte {
+	if b, ok := p.pool.Get().(*[bufferSize]byte); ok {
+		return b[:]
+	}
+	return make([]byte, bufferSize)
+}
+
+// Put implements httputil.BufferPool.
+func (p *bufferPool) Put(b []byte) {
+	if len(b) == bufferSize {
+		p.pool.Put((*[bufferSize]byte)(b))
+	}
+}
+
