@@ -335,4 +335,3 @@ func taken(f faults, field, value string, found error) error {
 	}
 	return fmt.Errorf("look for %s: %w", field, found)
 }
-

@@ -54,17 +54,21 @@ type Gateway struct {
 	proxies   httpkit.Proxies
 	counter   httpkit.Counter
 	now       func() time.Time
-	transport *http.Transport
+	transport *straight
 	platform  map[string]http.Handler // by path prefix, "/api/v1"
 	handler   http.Handler            // route, with what every request passes through
 
-	table atomic.Pointer[table]
+	table     atomic.Pointer[table]
+	forwarded atomic.Int64
 }
+
+// Forwarded is how many requests went to upstreams so far.
+func (g *Gateway) Forwarded() int64 { return g.forwarded.Load() }
 
 // New makes a gateway that knows the platform's own APIs; Follow tells it about the registered ones. Of several
 // versions of one API, the last one given is also the latest. Close lets go of connections to upstreams.
 func New(o Options) (*Gateway, error) {
-	g := &Gateway{log: o.Log, proxies: o.Proxies, counter: o.Counter, now: o.Now, transport: newTransport(o.Timeouts),
+	g := &Gateway{log: o.Log, proxies: o.Proxies, counter: o.Counter, now: o.Now, transport: newStraight(newTransport(o.Timeouts)),
 		platform: map[string]http.Handler{}}
 	if g.now == nil {
 		g.now = time.Now
@@ -90,7 +94,7 @@ func New(o Options) (*Gateway, error) {
 }
 
 // Close drops idle connections to upstreams.
-func (g *Gateway) Close() { g.transport.CloseIdleConnections() }
+func (g *Gateway) Close() { g.transport.close() }
 
 func platformPaths(name, version string) []string {
 	if version == "" {
@@ -122,6 +126,7 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if to.isProxied {
+		g.forwarded.Add(1)
 		w.Header()["Content-Type"] = nil // what an upstream leaves open is not ours to guess
 		dropSpoofed(r.Header)
 		if climbs(path) {

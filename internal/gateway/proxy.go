@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/freshet-io/freshet"
@@ -89,6 +90,9 @@ const (
 	hopHeader = "X-Freshet-Hops"
 )
 
+// hopTexts are what the header says behind the first hop, the second, …
+var hopTexts = [maxHops][]string{{"1"}, {"2"}, {"3"}, {"4"}, {"5"}, {"6"}, {"7"}, {"8"}}
+
 // rewrite makes the request that the upstream gets. Hop-by-hop and client-made forwarding headers are gone already.
 func (u *upstream) rewrite(pr *httputil.ProxyRequest) {
 	in, out := pr.In, pr.Out
@@ -108,7 +112,7 @@ func (u *upstream) rewrite(pr *httputil.ProxyRequest) {
 		out.Host = in.Host
 	}
 	forward(in, out.Header, prefix)
-	out.Header[hopHeader] = []string{strconv.Itoa(hops(in) + 1)}
+	out.Header[hopHeader] = hopTexts[min(hops(in), maxHops-1)]
 }
 
 // setTarget makes the URL ask for exactly this path. Opaque keeps every byte, but cannot begin with two slashes.
@@ -124,7 +128,11 @@ func setTarget(to *url.URL, path string) {
 }
 
 func hops(r *http.Request) int {
-	n, err := strconv.Atoi(r.Header.Get(hopHeader))
+	told, ok := r.Header[hopHeader]
+	if !ok {
+		return 0
+	}
+	n, err := strconv.Atoi(told[0])
 	if err != nil || n < 0 {
 		return 0
 	}
@@ -181,11 +189,26 @@ func bareAddress(address string) string {
 
 // localPort is the port that the request came in at.
 func localPort(r *http.Request) string {
-	if a, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok {
-		return strconv.Itoa(a.Port)
+	a, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	if !ok {
+		return ""
 	}
-	return ""
+	if last := lastPort.Load(); last != nil && last.number == a.Port {
+		return last.text
+	}
+	p := &port{a.Port, strconv.Itoa(a.Port)}
+	lastPort.Store(p)
+	return p.text
 }
+
+// port is a number and its text.
+type port struct {
+	number int
+	text   string
+}
+
+// lastPort saves writing the same number for every request: a process has one gateway listener.
+var lastPort atomic.Pointer[port]
 
 // upstreamFailed answers for an upstream that did not.
 func (g *Gateway) upstreamFailed(w http.ResponseWriter, r *http.Request, err error) {
@@ -244,4 +267,3 @@ func (p *bufferPool) Put(b []byte) {
 		p.pool.Put((*[bufferSize]byte)(b))
 	}
 }
-

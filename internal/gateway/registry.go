@@ -42,7 +42,7 @@ type Registry struct {
 	seen        store.Revision
 	apis        map[string]*freshet.API
 	plugins     map[string]map[string]*freshet.Plugin // by API and identifier
-	credentials map[string]digest // by identifier
+	credentials map[string]digest                     // by identifier
 }
 
 // Follow loads what is registered and keeps the gateway up to date until Close.

@@ -87,13 +87,21 @@ func requireToken(token freshet.Secret, next http.Handler) http.Handler {
 }
 
 // later is a handler that is known only once the parts it stands on have started.
-type later struct{ handler atomic.Pointer[http.Handler] }
+type later struct {
+	expected bool // static: whether it will ever be known
+	handler  atomic.Pointer[http.Handler]
+}
 
 func (l *later) set(h http.Handler) { l.handler.Store(&h) }
 
 func (l *later) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if h := l.handler.Load(); h != nil {
 		(*h).ServeHTTP(w, r)
+		return
+	}
+	if l.expected {
+		w.Header().Set("Retry-After", "1")
+		writeJSON(w, http.StatusServiceUnavailable, map[string]string{"message": "The server is starting"})
 		return
 	}
 	notFound(w, r)

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+
+	"github.com/freshet-io/freshet/internal/settings"
 )
 
 // wire plans the parts and returns them in the order in which they start.
@@ -21,6 +23,7 @@ import (
 //   - the admin listener last, so that probes and metrics show the whole drain.
 func wire(o *Options, p *ports, r *readiness, failed chan<- error) *stages {
 	parts := &parts{settings: &o.Settings, version: o.Version, log: o.Log}
+	parts.administration.expected = o.Settings.Has(settings.RoleGateway)
 	admin := newWeb(p.admin, guardAdmin(p.admin.Addr(), o.Settings.Admin.Token, adminHandler(r, newMetrics(o.Version), &parts.administration, o.Log)), o.Log)
 	public := &public{parts: parts, ports: p, failed: failed}
 

@@ -185,7 +185,9 @@ func apisOf(rows []apiRow) []freshet.API {
 }
 
 // API returns the API with the identifier or, if ref is none, with the name.
-func (s *Store) API(ctx context.Context, ref string) (*freshet.API, error) { return s.reader(ctx).api(ref) }
+func (s *Store) API(ctx context.Context, ref string) (*freshet.API, error) {
+	return s.reader(ctx).api(ref)
+}
 
 // API is Store.API inside the transaction.
 func (tx *Tx) API(ref string) (*freshet.API, error) { return tx.api(ref) }

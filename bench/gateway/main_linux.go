@@ -1,0 +1,28 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+func main() {
+	b := &bench{}
+	flag.StringVar(&b.binary, "freshet", "", "the freshet to measure (default: built from this repository)")
+	flag.DurationVar(&b.length, "length", 4*time.Second, "how long each measurement takes")
+	flag.IntVar(&b.rounds, "rounds", 3, "how often each case is measured, in turns; the median counts")
+	flag.IntVar(&b.connections, "connections", 64, "connections of the load generator")
+	flag.IntVar(&b.many, "apis", 10_000, "registered APIs in the case with many")
+	flag.StringVar(&b.profile, "profile", "", "write a CPU profile of freshet without plugins to this file")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := b.run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "gateway:", err)
+		os.Exit(1)
+	}
+}
