@@ -45,6 +45,7 @@ func TestEveryEarlierSchemaIsMigratedWithItsData(t *testing.T) {
 						t.Fatal(err)
 					}
 					wantFixture(t, s)
+					wantGatewayFixture(t, s, version)
 					if err := s.Close(); err != nil {
 						t.Fatal(err)
 					}
@@ -100,6 +101,28 @@ func wantFixture(t *testing.T, s *Store) {
 		}
 		return err
 	})
+}
+
+// wantGatewayFixture checks what fixtures hold from version 2 on; before it there is only what the migration adds.
+func wantGatewayFixture(t *testing.T, s *Store, version int64) {
+	t.Helper()
+	ctx := t.Context()
+	if api := must(s.API(ctx, "publish"))(t); !api.BuiltIn {
+		t.Errorf("the platform's own API is %+v", api)
+	}
+	if version < 2 {
+		return
+	}
+	created := time.UnixMilli(1767225600123).UTC()
+	const id = "019b76da-a800-7000-8000-00000000000"
+	wantSame(t, must(s.APIs(ctx, APIFilter{}, Cursor{Limit: 10}))(t).Items, []freshet.API{{ID: id + "6", Name: "quote",
+		RequestHost: "quote.example.com", RequestPath: "/quote", StripPath: true, UpstreamURL: "https://example.com/v2", CreatedAt: created}})
+	wantSame(t, *must(s.Plugin(ctx, PluginFilter{ID: id + "8"}))(t), freshet.Plugin{ID: id + "8", APIID: id + "6", Name: "rate-limiting",
+		Config: []byte(`{"minute":5}`), Enabled: true, CreatedAt: created})
+	wantSame(t, *must(s.Consumer(ctx, "bob"))(t), freshet.Consumer{ID: id + "7", Username: "bob", CustomID: "b-1", CreatedAt: created})
+	wantSame(t, *must(s.Credential(ctx, CredentialFilter{Key: "bobs-key"}))(t), freshet.Credential{ID: id + "9", ConsumerID: id + "7",
+		Key: "bobs-key", CreatedAt: created})
+	wantSame(t, must(s.GatewayRevision(ctx))(t), Revision{Newest: 5})
 }
 
 func TestANewerSchemaIsRefusedWithAdvice(t *testing.T) {

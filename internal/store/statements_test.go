@@ -86,6 +86,10 @@ func wantOneStatementEach(t *testing.T, s *Store, count *statements) {
 		"Key":            func() error { _, err := s.Key(ctx, freshet.SubscriberKey, app.SubscriberKey); return err },
 		"Audit":          func() error { _, err := s.Audit(ctx, page); return err },
 		"Admins":         func() error { _, err := s.Admins(ctx); return err },
+		"Revision":       func() error { _, err := s.GatewayRevision(ctx); return err },
+		"API":            func() error { _, err := s.API(ctx, "api"); return err },
+		"APIs":           func() error { _, err := s.APIs(ctx, APIFilter{BuiltIn: true}, Cursor{Limit: 1}); return err },
+		"Plugins":        func() error { _, err := s.Plugins(ctx, PluginFilter{Name: "x"}, Cursor{Limit: 1}); return err },
 	} {
 		before := count.n.Load()
 		if err := read(); err != nil {
