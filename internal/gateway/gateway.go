@@ -128,6 +128,11 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 	if to.isProxied {
 		g.forwarded.Add(1)
 		w.Header()["Content-Type"] = nil // what an upstream leaves open is not ours to guess
+		if len(r.TransferEncoding) > 0 && r.ProtoMajor == 1 {
+			// It may have named a length as well, which the library has dropped: somebody in front of us may have read
+			// the other one, so nothing more is read from this connection.
+			w.Header().Set("Connection", "close")
+		}
 		dropSpoofed(r.Header)
 		if climbs(path) {
 			g.refuse(w, r, &answer{status: http.StatusBadRequest, message: "The path must not lead upwards"})

@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"bufio"
 	"encoding/json"
+	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -122,6 +124,9 @@ func (m *marked) WriteHeader(status int) {
 func (m *marked) apply() {
 	h := m.Header()
 	for _, own := range m.header {
+		if own.name == "Vary" {
+			continue // adds to what the upstream says
+		}
 		for name := range h {
 			if strings.EqualFold(name, own.name) {
 				delete(h, name)
@@ -142,6 +147,15 @@ func (m *marked) Write(b []byte) (int, error) {
 
 // Unwrap lets http.ResponseController reach the connection.
 func (m *marked) Unwrap() http.ResponseWriter { return m.ResponseWriter }
+
+// Hijack is how an upgrade takes over: its header is written from what is there then.
+func (m *marked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	if !m.done {
+		m.done = true
+		m.apply()
+	}
+	return http.NewResponseController(m.ResponseWriter).Hijack()
+}
 
 // Flush sends the header too, so it must be complete.
 func (m *marked) Flush() {
