@@ -178,9 +178,14 @@ func TestTheReadmeIsTrue(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s\n%s", err, commands, out)
 	}
-	for _, want := range []string{`"subscriber_key"`, "event: snapshot\ndata: {\"ready\":true", "event: snapshot\ndata: {\"ACME\":101.5,\"INIT\":47}"} {
-		if !strings.Contains(string(out), want) {
-			t.Errorf("the commands did not show %s:\n%s", want, out)
+	for want, times := range map[string]int{
+		`"subscriber_key"`:                                    1,
+		"event: snapshot\ndata: {\"ready\":true":              1,
+		"event: snapshot\ndata: {\"ACME\":101.5,\"INIT\":47}": 2, // directly, and through the gateway
+		`"key":"adas-own-key"`:                                1,
+	} {
+		if strings.Count(string(out), want) < times {
+			t.Errorf("the commands did not show %s %d times:\n%s", want, times, out)
 		}
 	}
 }

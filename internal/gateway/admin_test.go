@@ -267,7 +267,9 @@ func TestListsLeadFromPageToPage(t *testing.T) {
 	}
 }
 
-func stripNext(body string) string { return regexp.MustCompile(`,"next":"[^"]*"`).ReplaceAllString(body, "") }
+func stripNext(body string) string {
+	return regexp.MustCompile(`,"next":"[^"]*"`).ReplaceAllString(body, "")
+}
 
 func TestMultipartFormsAreRead(t *testing.T) {
 	w := newWorld(t)

@@ -103,7 +103,7 @@ func TestKeyAuth(t *testing.T) {
 			t.Errorf("%s: the key came through", c.target)
 		}
 	}
-	if logs := w.logs.String(); strings.Contains(logs, "123") {
+	if logs := w.logs.String(); strings.Contains(logs, "apikey") {
 		t.Errorf("a key is in the log:\n%s", logs)
 	}
 }

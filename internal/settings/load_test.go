@@ -276,3 +276,32 @@ func FuzzFileNeverPanics(f *testing.F) {
 		}
 	})
 }
+
+func TestProductionInsistsOnATokenForAnOpenAdministration(t *testing.T) {
+	for _, c := range []struct {
+		environment, listen, token string
+		refused                    bool
+	}{
+		{"production", "127.0.0.1:8001", "", false},
+		{"production", "[::1]:8001", "", false},
+		{"production", "localhost:8001", "", false},
+		{"production", ":8001", "", true},
+		{"production", "0.0.0.0:8001", "", true},
+		{"production", "10.0.0.1:8001", "", true},
+		{"production", "admin.internal:8001", "", true},
+		{"production", ":8001", "a-token-of-some-length", false},
+		{"development", ":8001", "", false},
+	} {
+		flags := map[string]string{"environment": c.environment, "admin-listen": c.listen, "admin-token": c.token}
+		_, err := Load(Sources{Flags: flags})
+		if (err != nil) != c.refused {
+			t.Errorf("%+v: %v", c, err)
+		}
+		if err != nil && !strings.Contains(err.Error(), "admin.token") {
+			t.Errorf("%v does not say what to do", err)
+		}
+	}
+	if _, err := Load(Sources{Flags: map[string]string{"admin-token": "short"}}); err == nil || strings.Contains(err.Error(), "short ") {
+		t.Errorf("a short token: %v", err)
+	}
+}
