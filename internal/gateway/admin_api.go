@@ -261,6 +261,9 @@ func defaultName(a *freshet.API) string {
 	if name == "" && a.RequestPath != "" {
 		name = a.RequestPath[1:]
 	}
+	if name == "" {
+		return "root"
+	}
 	return unnamed.ReplaceAllString(name, "-")
 }
 
@@ -279,8 +282,8 @@ func existing[T any](c *call, find func(context.Context, string) (*T, error)) (*
 		return nil, nil
 	}
 	found, err := find(c.ctx, id)
-	if freshet.KindOf(err) == freshet.NotFound && err != nil {
-		return nil, nil
+	if err != nil && freshet.KindOf(err) == freshet.NotFound {
+		return nil, nil //nolint:nilerr // it is to be created
 	}
 	return found, err
 }

@@ -289,9 +289,9 @@ func FuzzAdministration(f *testing.F) {
 	for _, c := range dialect {
 		f.Add(c.call, c.body, strings.HasPrefix(c.body, "{"))
 	}
+	world := newWorld(f) // one for all, so that inputs meet what others left
+	w := NewAdministration(world.store, world.registry, "test", world.gateway.log)
 	f.Fuzz(func(t *testing.T, call, body string, asJSON bool) {
-		world := newWorld(t)
-		w := NewAdministration(world.store, world.registry, "test", world.gateway.log)
 		method, path, _ := strings.Cut(call, " ")
 		target, err := url.ParseRequestURI(path)
 		if err != nil || strings.ContainsAny(method, " \r\n\t") || method == "" {

@@ -55,8 +55,10 @@ type Gateway struct {
 	counter   httpkit.Counter
 	now       func() time.Time
 	transport *straight
-	platform  map[string]http.Handler // by path prefix, "/api/v1"
-	handler   http.Handler            // route, with what every request passes through
+
+	bodyTimeout time.Duration
+	platform    map[string]http.Handler // by path prefix, "/api/v1"
+	handler     http.Handler            // route, with what every request passes through
 
 	table     atomic.Pointer[table]
 	forwarded atomic.Int64
@@ -72,6 +74,9 @@ func New(o Options) (*Gateway, error) {
 		platform: map[string]http.Handler{}}
 	if g.now == nil {
 		g.now = time.Now
+	}
+	if g.bodyTimeout = o.Timeouts.Body; g.bodyTimeout <= 0 {
+		g.bodyTimeout = usualBodyTimeout
 	}
 	for _, a := range o.APIs {
 		for _, prefix := range platformPaths(a.Name, a.Version) {
@@ -132,6 +137,9 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 			// It may have named a length as well, which the library has dropped: somebody in front of us may have read
 			// the other one, so nothing more is read from this connection.
 			w.Header().Set("Connection", "close")
+		}
+		if r.Body != nil && r.Body != http.NoBody {
+			r.Body = &patientBody{ReadCloser: r.Body, conn: http.NewResponseController(w), timeout: g.bodyTimeout}
 		}
 		dropSpoofed(r.Header)
 		if climbs(path) {

@@ -37,7 +37,7 @@ func verify(m *testing.M) int {
 
 // world is a gateway with its administration, on the real engines.
 type world struct {
-	t        *testing.T
+	t        testing.TB
 	store    *store.Store
 	grid     *grid.Memory
 	gateway  *Gateway
@@ -83,7 +83,7 @@ func (c *clock) set(now time.Time) {
 	c.now = now
 }
 
-func newWorld(t *testing.T, change ...func(*Options)) *world {
+func newWorld(t testing.TB, change ...func(*Options)) *world {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Location{Dir: t.TempDir()})
 	if err != nil {
@@ -96,7 +96,7 @@ func newWorld(t *testing.T, change ...func(*Options)) *world {
 }
 
 // newNode is another process on the same store and grid.
-func newNode(t *testing.T, s *store.Store, counters *grid.Memory, change ...func(*Options)) *world {
+func newNode(t testing.TB, s *store.Store, counters *grid.Memory, change ...func(*Options)) *world {
 	t.Helper()
 	w := &world{t: t, store: s, grid: counters, logs: &safeBuffer{}}
 	log := slog.New(slog.NewTextHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -162,7 +162,7 @@ var client = &http.Client{
 	Timeout:       30 * time.Second,
 }
 
-func send(t *testing.T, r *http.Request) got {
+func send(t testing.TB, r *http.Request) got {
 	t.Helper()
 	resp, err := client.Do(r)
 	if err != nil {

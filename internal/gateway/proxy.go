@@ -23,7 +23,10 @@ import (
 type Timeouts struct {
 	Connect  time.Duration // to connect, TLS included; 0 = 5 s
 	Response time.Duration // until the header of the response; 0 = 60 s
+	Body     time.Duration // between two pieces of a client's body; 0 = 60 s
 }
+
+const usualBodyTimeout = time.Minute
 
 const (
 	maxIdlePerUpstream = 512 // connections; as many as requests may be under way without connecting anew
@@ -244,6 +247,23 @@ func classify(err error) *answer {
 		return &answer{status: http.StatusGatewayTimeout, message: "The upstream server is timing out"}
 	}
 	return &answer{status: http.StatusBadGateway, message: "An invalid response was received from the upstream server"}
+}
+
+// patientBody gives up on a client that stops sending in the middle of a body, since it holds a connection to an
+// upstream. The server then takes the client for gone: the request is canceled and the connection closed.
+type patientBody struct {
+	io.ReadCloser
+	conn    *http.ResponseController
+	timeout time.Duration
+}
+
+func (b *patientBody) Read(p []byte) (int, error) {
+	_ = b.conn.SetReadDeadline(time.Now().Add(b.timeout)) // a connection that has no deadlines has no stalls to fear
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		_ = b.conn.SetReadDeadline(time.Time{}) // what comes after the body may take its time
+	}
+	return n, err
 }
 
 // buffers are what bodies are copied through.

@@ -108,6 +108,42 @@ func TestNoPathLeadsOutOfItsAPI(t *testing.T) {
 	}
 }
 
+func TestAnAPIAtTheRootGetsWhatNobodyElseDoes(t *testing.T) {
+	w := newWorld(t)
+	up := newUpstreamServer(t)
+	w.register("/", up.URL+"/rest")
+	w.register("/quote", up.URL)
+	for target, want := range map[string]string{"/": "/rest/", "/x/y": "/rest/x/y", "/quote/x": "/quote/x", "/quotes": "/rest/quotes"} {
+		if got := w.upstreamSaw("GET", target).Target; got != want {
+			t.Errorf("%s reaches %s, want %s", target, got, want)
+		}
+	}
+	if a := w.call("GET", "/api/v1/x"); a.body != "manage /x" {
+		t.Errorf("the platform's API answers %s", a.body)
+	}
+}
+
+func TestABodyThatStallsIsGivenUp(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.Timeouts.Body = 50 * time.Millisecond })
+	canceled := make(chan struct{})
+	up := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.ReadAll(r.Body)
+		close(canceled)
+	}))
+	t.Cleanup(up.Close)
+	w.register("/quote", up.URL)
+	conn, err := net.Dial("tcp", w.front.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprint(conn, "POST /quote HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf")
+	if answer, _ := io.ReadAll(conn); strings.Contains(string(answer), "200 OK") {
+		t.Errorf("half a request was answered: %s", answer)
+	}
+	<-canceled
+}
+
 func TestRoutingByHost(t *testing.T) {
 	w := newWorld(t)
 	up := newUpstreamServer(t)
