@@ -24,6 +24,7 @@ var layers = []struct {
 }{
 	{"nouns", []string{"."}},
 	{"codecs", []string{"internal/jsonpatch", "internal/sse"}},
+	{"client", []string{"client"}},
 	{"engines", []string{"internal/content", "internal/store", "internal/grid", "internal/fanout", "internal/httpkit", "internal/settings"}},
 	{"descriptions", []string{"internal/openapi"}},
 	{"rules", []string{"internal/catalog", "internal/router"}},
@@ -90,6 +91,19 @@ func TestCodecsNeedOnlyTheStandardLibrary(t *testing.T) {
 				continue
 			}
 			t.Errorf("%s imports %s; codecs stand on the standard library alone", p.dir, imported)
+		}
+	}
+}
+
+func TestTheClientNeedsOnlyTheStandardLibraryAndCodecs(t *testing.T) {
+	for _, p := range load(t) {
+		if p.dir != "client" {
+			continue
+		}
+		for _, imported := range p.imports {
+			if _, ours := projectDir(imported); !ours && !isStandard(imported) {
+				t.Errorf("client imports %s; what it needs, everybody who uses it needs", imported)
+			}
 		}
 	}
 }
