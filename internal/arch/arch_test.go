@@ -24,7 +24,7 @@ var layers = []struct {
 }{
 	{"nouns", []string{"."}},
 	{"codecs", []string{"internal/jsonpatch", "internal/sse"}},
-	{"client", []string{"client"}},
+	{"client", []string{"client", "internal/screen"}},
 	{"engines", []string{"internal/content", "internal/store", "internal/grid", "internal/fanout", "internal/httpkit", "internal/settings"}},
 	{"descriptions", []string{"internal/openapi"}},
 	{"rules", []string{"internal/catalog", "internal/router"}},

@@ -21,7 +21,7 @@ import (
 // Main runs one command line, without the program's name, and returns its exit code. It returns when the command
 // is done, or soon after ctx ends.
 func Main(ctx context.Context, args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	p := &process{args: args, env: env, stdout: stdout, stderr: stderr}
+	p := &process{args: args, env: env, stdin: stdin, stdout: stdout, stderr: stderr}
 	root := newRoot(p)
 	root.SetArgs(append([]string{}, args...)) // never nil, which would mean os.Args
 	root.SetIn(stdin)
@@ -35,6 +35,7 @@ type process struct {
 	// Static after Main made it.
 	args           []string
 	env            []string
+	stdin          io.Reader
 	stdout, stderr io.Writer
 }
 
@@ -60,11 +61,11 @@ snapshot and then only what changed, as Server-Sent Events.`,
 		Example: `# Start everything on this machine, with data in ./freshet-data
 freshet serve
 
-# See what a setting would be, and where it comes from
-freshet config print --config freshet.yaml
+# See it at work, with live data and nothing to set up
+freshet demo
 
-# Ask a running server whether it is ready
-freshet healthcheck`,
+# Follow a topic in the terminal
+freshet tail TOPIC`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
@@ -72,7 +73,11 @@ freshet healthcheck`,
 		RunE:              helpOrUnknown,
 	}
 	// In the order in which people need them, which is the order of --help.
-	root.AddCommand(newServe(p), newConfig(p), newHealthcheck(p), newVersion(), newCompletion(), newMan())
+	root.AddCommand(newServe(p), newDemo(p),
+		newLogin(p), newLogout(p), newContext(p),
+		newUsers(p), newApps(p), newTopics(p), newKeys(p),
+		newPublish(p), newTail(p), newBench(p), newExplain(p), newGateway(p),
+		newConfig(p), newHealthcheck(p), newVersion(), newCompletion(), newMan())
 	root.Version = readBuild().String()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpCommand(newHelp())

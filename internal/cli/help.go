@@ -53,6 +53,9 @@ const helpFooter = "footer"
 // flagsElsewhere is the annotation of commands whose settings another command's help lists.
 const flagsElsewhere = "flags elsewhere"
 
+// moreFlag is the annotation of flags that most people do not need.
+const moreFlag = "more"
+
 func useLine(cmd *cobra.Command) string {
 	switch {
 	case cmd.HasAvailableSubCommands():
@@ -89,7 +92,7 @@ func splitFlags(cmd *cobra.Command) (mainFlags, moreFlags []*pflag.Flag) {
 		switch {
 		case f.Hidden || f.Name == "help" || f.Name == "version": // people try them unasked
 		case isSetting && cmd.Annotations[flagsElsewhere] != "":
-		case isSetting && !v.entry.Main:
+		case isSetting && !v.entry.Main, f.Annotations[moreFlag] != nil:
 			moreFlags = append(moreFlags, f)
 		default:
 			mainFlags = append(mainFlags, f)
@@ -106,7 +109,10 @@ func writeFlags(b *strings.Builder, title string, flags []*pflag.Flag) {
 	heads := make([]string, len(flags))
 	column := 0
 	for i, f := range flags {
-		heads[i] = "  --" + f.Name + " " + valueName(f)
+		heads[i] = strings.TrimRight("  --"+f.Name+" "+valueName(f), " ")
+		if f.Shorthand != "" {
+			heads[i] = strings.Replace(heads[i], "--", "-"+f.Shorthand+", --", 1)
+		}
 		column = max(column, len(heads[i])+2)
 	}
 	for i, f := range flags {

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"io"
-
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -53,7 +51,7 @@ FRESHET_SUBSCRIBER_LISTEN. Flags win over the environment, which wins over the f
 from files: FRESHET_ADMIN_PASSWORD_FILE names one. freshet config print shows what applies, and why.`
 
 // isTerminal reports whether a person is looking at w.
-func isTerminal(w io.Writer) bool {
+func isTerminal(w any) bool {
 	f, ok := w.(interface{ Fd() uintptr })
 	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -17,6 +17,9 @@ const AdminEmailVariable = "SDIO_admin_email"
 // TestPrefix begins variables that are meant for tests and never refused.
 const TestPrefix = prefix + "TEST_"
 
+// ClientPrefix begins variables of the commands that talk to a server; they are no settings of one.
+const ClientPrefix = prefix + "CLI_"
+
 // parseEnviron drops empty values: NAME= is how compose files and charts say "not set".
 func parseEnviron(environ []string) map[string]string {
 	env := make(map[string]string, len(environ))
@@ -109,7 +112,7 @@ var serviceLink = regexp.MustCompile(`^FRESHET_([A-Z0-9_]+_)?(SERVICE_HOST|SERVI
 // isForeignVariable reports whether a variable carries our prefix but is not meant for us.
 func isForeignVariable(name, text string) bool {
 	switch {
-	case strings.HasPrefix(name, TestPrefix), serviceLink.MatchString(name):
+	case strings.HasPrefix(name, TestPrefix), strings.HasPrefix(name, ClientPrefix), serviceLink.MatchString(name):
 		return true
 	case strings.HasSuffix(name, "_PORT"): // a service link too, told from a guess at a setting by its value
 		return strings.HasPrefix(text, "tcp://") || strings.HasPrefix(text, "udp://")

@@ -1,0 +1,222 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/client"
+)
+
+func newLogin(p *process) *cobra.Command {
+	var email string
+	fromStdin := false
+	cmd := &cobra.Command{
+		Use:   "login",
+		Short: "Sign in to a server and remember it",
+		Long: `Sign in to a server. Its address and the session are kept as a context, in a file that only you can read, and
+become what the other commands use. The password is asked for, and not kept.`,
+		Example: `# The server on this machine
+freshet login --email ada@example.com
+
+# Another one, under a name of its own
+freshet login --server https://freshet.example.com --context production
+
+# From a script
+freshet login --email ada@example.com --password-stdin < password.txt`,
+		Args: noArguments,
+	}
+	addText(cmd.Flags(), &email, "email", "EMAIL", "Who you are; asked for if left out")
+	cmd.Flags().BoolVar(&fromStdin, "password-stdin", false, "Read the password from the first line of stdin")
+	r := addRemote(p, cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return login(cmd, r, email, fromStdin)
+	}
+	return cmd
+}
+
+func login(cmd *cobra.Command, r *remote, email string, fromStdin bool) error {
+	p := r.p
+	known, err := p.loadContexts()
+	if err != nil {
+		return err
+	}
+	name := r.context
+	r.context = "" // here it names the context to make, which need not exist
+	if _, exists := known.Servers[name]; exists && r.server == "" {
+		r.context = name
+	}
+	s, err := r.resolve()
+	if err != nil {
+		return err
+	}
+	if email == "" {
+		email = s.Email
+	}
+	who, password, err := p.credentials(cmd.Context(), cmd, email, fromStdin)
+	if err != nil {
+		return err
+	}
+	s.Token = ""
+	c, err := s.client()
+	if err != nil {
+		return err
+	}
+	session, err := c.SignIn(cmd.Context(), who, password)
+	if err != nil {
+		if client.StatusOf(err) == 401 {
+			return freshet.Errorf(freshet.Unauthenticated, "%s refuses this e-mail and password", c.BaseURL())
+		}
+		return told(err)
+	}
+	if name == "" {
+		name = contextName(c.BaseURL())
+	}
+	s.Server, s.Email, s.UserID = c.BaseURL(), who, session.UserID()
+	s.Token, s.ExpiresAt = freshet.Secret(session.Token), session.ExpiresAt
+	known.put(name, s)
+	known.Current = name
+	if err := p.saveContexts(known); err != nil {
+		return err
+	}
+	p.done("Signed in to %s as %s until %s; context %s", c.BaseURL(), who, when(session.ExpiresAt), name)
+	return nil
+}
+
+// contextName calls a server by its host.
+func contextName(base string) string {
+	u, err := url.Parse(base)
+	if err != nil || u.Hostname() == "" {
+		return "default"
+	}
+	if port := u.Port(); port != "" && port != "8000" {
+		return u.Hostname() + "-" + port
+	}
+	return u.Hostname()
+}
+
+// credentials asks for what is missing, on the terminal and without showing the password.
+func (p *process) credentials(ctx context.Context, cmd *cobra.Command, email string, fromStdin bool) (who, password string, err error) {
+	in := bufio.NewReader(p.stdin)
+	if fromStdin {
+		if email == "" {
+			return "", "", usage(cmd, "--password-stdin needs --email too")
+		}
+		line, err := in.ReadString('\n')
+		if err != nil && line == "" {
+			return "", "", freshet.Errorf(freshet.Invalid, "there is no password on stdin")
+		}
+		return email, strings.TrimRight(line, "\r\n"), nil
+	}
+	terminal, ok := p.stdin.(interface{ Fd() uintptr })
+	if !ok || !term.IsTerminal(int(terminal.Fd())) {
+		return "", "", usage(cmd, "there is no terminal to ask for the password; use --password-stdin")
+	}
+	if email == "" {
+		if email, err = p.askLine(ctx, in, "E-mail: "); err != nil {
+			return "", "", err
+		}
+	}
+	password, err = p.askSecret(ctx, int(terminal.Fd()), "Password: ")
+	return email, password, err
+}
+
+func (p *process) askLine(ctx context.Context, in *bufio.Reader, prompt string) (string, error) {
+	_, _ = io.WriteString(p.stderr, prompt)
+	line, err := unlessCancelled(ctx, func() (string, error) { return in.ReadString('\n') })
+	if err != nil {
+		return "", freshet.Errorf(freshet.Invalid, "nothing was entered")
+	}
+	return strings.TrimSpace(line), nil
+}
+
+func (p *process) askSecret(ctx context.Context, fd int, prompt string) (string, error) {
+	before, err := term.GetState(fd)
+	if err != nil {
+		return "", err
+	}
+	_, _ = io.WriteString(p.stderr, prompt)
+	secret, err := unlessCancelled(ctx, func() ([]byte, error) { return term.ReadPassword(fd) })
+	_, _ = fmt.Fprintln(p.stderr)
+	if err != nil {
+		_ = term.Restore(fd, before) // after Ctrl-C the terminal must show again what is typed
+		return "", freshet.Errorf(freshet.Invalid, "no password was entered")
+	}
+	return string(secret), nil
+}
+
+// unlessCancelled leaves a read behind that nobody can interrupt; the process is about to end then.
+func unlessCancelled[T any](ctx context.Context, read func() (T, error)) (T, error) {
+	type result struct {
+		v   T
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		v, err := read()
+		done <- result{v, err}
+	}()
+	select {
+	case r := <-done:
+		return r.v, r.err
+	case <-ctx.Done():
+		var none T
+		return none, context.Cause(ctx)
+	}
+}
+
+func newLogout(p *process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "logout",
+		Short: "End the session and forget it",
+		Long: `End the session of the current context on the server, and forget its token. The context itself stays, so that
+freshet login knows where to sign in again.`,
+		Example: `# The current context
+freshet logout
+
+# Another one
+freshet logout --context production
+
+# Forget the server as well
+freshet context delete production`,
+		Args: noArguments,
+	}
+	r := addRemote(p, cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		known, err := p.loadContexts()
+		if err != nil {
+			return err
+		}
+		name := firstOf(r.context, p.variable(contextVariable), known.Current)
+		s, err := known.pick(name)
+		if err != nil {
+			return err
+		}
+		if s.Token == "" {
+			return freshet.Errorf(freshet.NotFound, "you are not signed in")
+		}
+		c, err := s.client()
+		if err != nil {
+			return err
+		}
+		ended := c.SignOut(cmd.Context())
+		s.Token = ""
+		known.put(name, s)
+		if err := p.saveContexts(known); err != nil {
+			return err
+		}
+		if ended != nil && client.StatusOf(ended) != 401 { // a session that is over already needs no end
+			return &failure{error: told(ended), hint: "the token is forgotten here, but the server may accept it until it expires"}
+		}
+		p.done("Signed out of %s", c.BaseURL())
+		return nil
+	}
+	return cmd
+}
