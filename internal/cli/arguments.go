@@ -43,3 +43,8 @@ func group(use, short, long, example string, commands ...*cobra.Command) *cobra.
 	cmd.AddCommand(commands...)
 	return cmd
 }
+
+// takesMore is takes for commands whose last word may be repeated.
+func takesMore(cmd *cobra.Command, args []string) error {
+	return takes(cmd, args[:min(len(args), len(strings.Fields(cmd.Use))-1)])
+}
