@@ -39,5 +39,5 @@ fuzz: ## Fuzz every fuzz target for half a minute
 
 .PHONY: golden
 golden: ## Rewrite golden files and generated pages from what the code says now
-	go test ./internal/cli ./internal/settings ./internal/server -update
+	go test ./internal/cli ./internal/settings ./internal/server ./internal/subscribe -update
 	cd sdk/ts && npm ci --ignore-scripts && npm run generate

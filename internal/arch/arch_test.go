@@ -24,14 +24,15 @@ var layers = []struct {
 }{
 	{"nouns", []string{"."}},
 	{"codecs", []string{"internal/jsonpatch", "internal/sse"}},
-	{"client", []string{"client", "internal/screen"}},
+	{"client", []string{"client", "internal/screen", "examples"}},
 	{"engines", []string{"internal/content", "internal/store", "internal/grid", "internal/fanout", "internal/httpkit", "internal/settings"}},
 	{"descriptions", []string{"internal/openapi"}},
 	{"rules", []string{"internal/catalog", "internal/router"}},
 	{"roles", []string{"internal/gateway", "internal/manage", "internal/publish", "internal/poll", "internal/subscribe"}},
 	{"server", []string{"internal/server"}},
+	{"demo", []string{"internal/demo"}},
 	{"cli", []string{"internal/cli"}},
-	{"cmd", []string{"cmd/freshet"}},
+	{"cmd", []string{"cmd/freshet", "examples/ticker", "examples/webhook"}},
 	{"tests", []string{"internal/arch", "internal/pgtest", "e2e", "e2e/appliers"}},
 }
 

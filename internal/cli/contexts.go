@@ -66,6 +66,19 @@ func (c *contexts) pick(name string) (host, error) {
 	return host{s.Server, s.Subscriber, s.Admin, s.Email, s.UserID, freshet.Secret(s.Token), s.ExpiresAt}, nil
 }
 
+// at returns the name of a context for the server at an address, the current one if it is; "" if there is none.
+func (c *contexts) at(address string) string {
+	if c.Servers[c.Current].Server == address {
+		return c.Current
+	}
+	for _, name := range c.names() {
+		if c.Servers[name].Server == address {
+			return name
+		}
+	}
+	return ""
+}
+
 func (c *contexts) put(name string, s host) {
 	c.Servers[name] = storedHost{s.Server, s.Subscriber, s.Admin, s.Email, s.UserID, s.Token.Reveal(), s.ExpiresAt}
 }

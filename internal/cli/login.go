@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"io"
 	"net/url"
 	"strings"
@@ -137,19 +136,22 @@ func (p *process) askLine(ctx context.Context, in *bufio.Reader, prompt string) 
 	return strings.TrimSpace(line), nil
 }
 
+// askSecret asks only once the terminal has stopped showing what is typed.
 func (p *process) askSecret(ctx context.Context, fd int, prompt string) (string, error) {
-	before, err := term.GetState(fd)
+	before, err := term.MakeRaw(fd)
 	if err != nil {
 		return "", err
 	}
-	_, _ = io.WriteString(p.stderr, prompt)
-	secret, err := unlessCancelled(ctx, func() ([]byte, error) { return term.ReadPassword(fd) })
-	_, _ = fmt.Fprintln(p.stderr)
+	asker := term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{p.stdin, p.stderr}, "")
+	secret, err := unlessCancelled(ctx, func() (string, error) { return asker.ReadPassword(prompt) })
+	_ = term.Restore(fd, before) // also after Ctrl-C the terminal must show again what is typed
 	if err != nil {
-		_ = term.Restore(fd, before) // after Ctrl-C the terminal must show again what is typed
 		return "", freshet.Errorf(freshet.Invalid, "no password was entered")
 	}
-	return string(secret), nil
+	return secret, nil
 }
 
 // unlessCancelled leaves a read behind that nobody can interrupt; the process is about to end then.

@@ -20,6 +20,9 @@ const (
 	contextVariable = settings.ClientPrefix + "CONTEXT" // the context to use
 	serverVariable  = settings.ClientPrefix + "SERVER"
 	tokenVariable   = settings.ClientPrefix + "TOKEN"
+
+	subscriberVariable = settings.ClientPrefix + "SUBSCRIBER"
+	adminVariable      = settings.ClientPrefix + "ADMIN"
 )
 
 // remote is the server that a command talks to, as far as the command line says.
@@ -75,9 +78,12 @@ func (r *remote) resolve() (host, error) {
 		return host{}, err
 	}
 	name := firstOf(r.context, r.p.variable(contextVariable))
-	address := firstOf(r.server, r.p.variable(serverVariable))
-	var s host
-	if address == "" || name != "" {
+	address := strings.TrimRight(firstOf(r.server, r.p.variable(serverVariable)), "/")
+	if name == "" && address != "" {
+		name = known.at(address)
+	}
+	s := host{Server: address}
+	if name != "" || address == "" {
 		if s, err = known.pick(name); err != nil {
 			return host{}, err
 		}
@@ -85,8 +91,8 @@ func (r *remote) resolve() (host, error) {
 	if address != "" && address != s.Server {
 		s = host{Server: address} // a token is for one server only
 	}
-	s.Subscriber = firstOf(r.subscriber, s.Subscriber)
-	s.Admin = firstOf(r.admin, s.Admin)
+	s.Subscriber = firstOf(r.subscriber, r.p.variable(subscriberVariable), s.Subscriber)
+	s.Admin = firstOf(r.admin, r.p.variable(adminVariable), s.Admin)
 	s.Token = freshet.Secret(firstOf(r.token, r.p.variable(tokenVariable), s.Token.Reveal()))
 	return s, nil
 }

@@ -105,6 +105,16 @@ func (p *ports) close() {
 	p.each(func(l *port) { _ = l.Close() })
 }
 
+func (p *ports) addresses() Addresses {
+	at := func(l *port) string {
+		if l == nil {
+			return ""
+		}
+		return l.Addr().String()
+	}
+	return Addresses{Gateway: at(p.gateway), Admin: at(p.admin), Subscriber: at(p.subscriber)}
+}
+
 // attrs are the real addresses, as log attributes.
 func (p *ports) attrs() []any {
 	var attrs []any

@@ -25,7 +25,13 @@ type Options struct {
 	Log      *slog.Logger
 	Banner   io.Writer // where a person is looking; nil when nobody is
 	Colour   bool      // whether the banner may be coloured
+
+	// Ready is told the real addresses once everything works; nil if nobody wants to know.
+	Ready func(Addresses)
 }
+
+// Addresses are where a server listens, as host:port; empty where it has no such listener.
+type Addresses struct{ Gateway, Admin, Subscriber string }
 
 // Run serves until ctx ends and then drains. It returns nil after a drain, whether or not everybody finished in
 // time, and an error when the server could not start or a part of it failed.
@@ -54,6 +60,9 @@ func Run(ctx context.Context, o Options) error {
 		"took_ms", time.Since(startedAt).Milliseconds())...)
 	if o.Banner != nil {
 		printBanner(&o, ports)
+	}
+	if o.Ready != nil {
+		o.Ready(ports.addresses())
 	}
 
 	var cause error
