@@ -4,9 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"net/http"
-	"os"
-	"os/exec"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -146,46 +143,6 @@ func TestDeletingWhatIsAboveAStreamEndsIt(t *testing.T) {
 		}
 		if !strings.HasPrefix(last, "data: {") || !strings.Contains(last, `"code":60000`) {
 			t.Errorf("%s deleted: the stream ended with %q", what, last)
-		}
-	}
-}
-
-// TestTheReadmeIsTrue runs the README's commands as a newcomer would, on other ports.
-func TestTheReadmeIsTrue(t *testing.T) {
-	text, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := start(t)
-	var script strings.Builder
-	script.WriteString("set -eu\n")
-	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
-		if strings.Contains(block[1], "curl") {
-			script.WriteString(block[1] + "\n")
-		}
-	}
-	port := func(address string) string { return address[strings.LastIndex(address, ":")+1:] }
-	commands := strings.NewReplacer(
-		"localhost:8000", "127.0.0.1:"+port(p.Gateway),
-		"localhost:6080", "127.0.0.1:"+port(p.Subscriber),
-		"localhost:8001", "127.0.0.1:"+port(p.Admin),
-		"curl -N ", "timeout 2 curl -sN ", // a stream does not end by itself
-		"curl ", "curl -fsS ",
-	).Replace(script.String())
-	commands = regexp.MustCompile(`(timeout 2 curl .*)`).ReplaceAllString(commands, "$1 || [ $$? = 124 ]")
-	bash := exec.CommandContext(t.Context(), "bash", "-c", commands)
-	out, err := bash.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s\n%s", err, commands, out)
-	}
-	for want, times := range map[string]int{
-		`"subscriber_key"`:                                    1,
-		"event: snapshot\ndata: {\"ready\":true":              1,
-		"event: snapshot\ndata: {\"ACME\":101.5,\"INIT\":47}": 2, // directly, and through the gateway
-		`"key":"adas-own-key"`:                                1,
-	} {
-		if strings.Count(string(out), want) < times {
-			t.Errorf("the commands did not show %s %d times:\n%s", want, times, out)
 		}
 	}
 }

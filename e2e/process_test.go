@@ -88,11 +88,15 @@ type logLine struct {
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
 	p := launch(t, command(t, serveArgs(args...)...))
-	ready := p.Await("ready")
+	p.addresses(p.Await("ready"))
+	return p
+}
+
+// addresses takes the addresses from the fields of the ready line.
+func (p *process) addresses(ready map[string]any) {
 	p.Gateway, _ = ready["gateway"].(string)
 	p.Admin, _ = ready["admin"].(string)
 	p.Subscriber, _ = ready["subscriber"].(string)
-	return p
 }
 
 // serveArgs is a command line for a server that gets in nobody's way.
