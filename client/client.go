@@ -101,7 +101,7 @@ func (c *Client) SetToken(token string) { c.token.Store(&token) }
 // Token is the token that management calls use.
 func (c *Client) Token() string { return *c.token.Load() }
 
-// BaseURL, SubscriberURL and AdminURL are the addresses in use, without a slash at the end.
+// BaseURL is the gateway, without a slash at the end.
 func (c *Client) BaseURL() string { return c.base }
 
 // SubscriberURL is where streams are.

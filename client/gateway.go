@@ -184,12 +184,20 @@ func every[T any](ctx context.Context, g *Gateway, path string) ([]T, error) {
 			return nil, err
 		}
 		all = append(all, items...)
-		next, err := url.Parse(page.Next)
-		if err != nil || page.Next == "" || next.RawQuery == "" || "?"+next.RawQuery == query {
-			return all, nil //nolint:nilerr // a link that cannot be followed is none
+		next := queryOf(page.Next)
+		if next == "" || next == query {
+			return all, nil
 		}
-		query = "?" + next.RawQuery
+		query = next
 	}
+}
+
+// queryOf is the query of a link with its question mark. A link that cannot be followed has none.
+func queryOf(link string) string {
+	if u, err := url.Parse(link); err == nil && u.RawQuery != "" {
+		return "?" + u.RawQuery
+	}
+	return ""
 }
 
 // listed reads an array; some gateways of this dialect write an empty one as {}.

@@ -292,7 +292,7 @@ func (s *Stream) follow(events *sse.Reader, yield func(Event) bool) (received bo
 func (s *Stream) take(raw sse.Event) (Event, error) {
 	e := Event{ID: raw.ID, Data: raw.Data}
 	was := s.now.Load()
-	doc := was.doc
+	var doc *jsonpatch.Document
 	var err error
 	switch raw.Name {
 	case "snapshot", "data":

@@ -207,6 +207,7 @@ func TestTheEndOfTheContextEndsTheSubscription(t *testing.T) {
 	f.publish(`1`)
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
 	var end error
 	for _, err := range f.c.Subscribe(ctx, f.topic.ID, client.SubscribeOptions{}) {
 		cancel(why)

@@ -118,9 +118,9 @@ func (p *process) contextsFile() (string, error) {
 // loadContexts reads the file; there need not be one.
 func (p *process) loadContexts() (*contexts, error) {
 	c := &contexts{Servers: map[string]storedHost{}}
-	path, err := p.contextsFile()
-	if err != nil {
-		return c, nil //nolint:nilerr // who has no home has no contexts either; saving will tell
+	path, homeless := p.contextsFile()
+	if homeless != nil {
+		return c, nil // who has no home has no contexts either; saving will tell
 	}
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

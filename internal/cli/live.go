@@ -37,7 +37,7 @@ func (w *tailing) live(ctx context.Context) error {
 	wg.Go(func() { v.ended <- v.receive(ctx) })
 
 	began := time.Now()
-	if err, over := v.wait(ctx, settleFor, v.dirty); over {
+	if over, err := v.wait(ctx, settleFor, v.dirty); over {
 		return err
 	}
 	err := v.paint(ctx)
@@ -85,18 +85,18 @@ func (v *liveView) receive(ctx context.Context) error {
 }
 
 // wait returns after d, or at once when there is news; over says that there will be no more.
-func (v *liveView) wait(ctx context.Context, d time.Duration, news <-chan struct{}) (err error, over bool) { //nolint:revive,staticcheck // the error is the answer, over the question
+func (v *liveView) wait(ctx context.Context, d time.Duration, news <-chan struct{}) (over bool, err error) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case err := <-v.ended:
-		return err, true
+		return true, err
 	case <-ctx.Done():
-		return ctx.Err(), true
+		return true, ctx.Err()
 	case <-news:
 	case <-timer.C:
 	}
-	return nil, false
+	return false, nil
 }
 
 // paint repaints when something came, while a mark fades, and once a second for the first row.
@@ -111,14 +111,14 @@ func (v *liveView) paint(ctx context.Context) error {
 		if err := v.frame(painter, began); err != nil {
 			return err
 		}
-		if err, over := v.wait(ctx, max(frameEvery, restFactor*time.Since(began)), nil); over {
+		if over, err := v.wait(ctx, max(frameEvery, restFactor*time.Since(began)), nil); over {
 			return err
 		}
 		idle := idleEvery
 		if v.view.Fading(time.Now()) {
 			idle = 4 * frameEvery
 		}
-		if err, over := v.wait(ctx, idle, v.dirty); over {
+		if over, err := v.wait(ctx, idle, v.dirty); over {
 			return err
 		}
 	}

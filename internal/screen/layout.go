@@ -18,7 +18,7 @@ type layout struct {
 	width int
 	spans []int // by container, in the order of their opening brackets: bytes up to behind the closing one
 	seen  int   // containers opened so far
-	line  strings.Builder
+	line  bytes.Buffer
 	lines []string
 }
 
@@ -73,11 +73,11 @@ func (l *layout) value(i, depth int) int {
 	case '{', '[':
 	case '"':
 		end := stringEnd(l.text, i)
-		l.line.WriteString(visible(l.text[i:end]))
+		l.writeText(l.text[i:end])
 		return end
 	default:
 		end := i
-		for end < len(l.text) && !bytes.ContainsRune([]byte(",]}"), rune(l.text[end])) {
+		for end < len(l.text) && strings.IndexByte(",]}", l.text[end]) < 0 {
 			end++
 		}
 		l.line.Write(l.text[i:end])
@@ -98,7 +98,7 @@ func (l *layout) inline(text []byte) {
 		switch c := text[i]; c {
 		case '"':
 			end := stringEnd(text, i)
-			l.line.WriteString(visible(text[i:end]))
+			l.writeText(text[i:end])
 			i = end
 			continue
 		case '{', '[':
@@ -124,7 +124,8 @@ func (l *layout) spread(i, end, depth int) int {
 		l.indent(depth + 1)
 		if isObject {
 			key := stringEnd(l.text, i)
-			l.line.WriteString(visible(l.text[i:key]) + ": ")
+			l.writeText(l.text[i:key])
+			l.line.WriteString(": ")
 			i = key + 1
 		}
 		i = l.value(i, depth+1)
@@ -151,17 +152,18 @@ func (l *layout) flush() {
 	l.line.Reset()
 }
 
-// visible keeps what is in strings from steering the terminal: JSON escapes most control characters, but not all.
-func visible(text []byte) string {
+// writeText keeps what is in strings from steering the terminal: JSON escapes most control characters, but not all.
+func (l *layout) writeText(text []byte) {
 	if isHarmless(text) {
-		return string(text)
+		l.line.Write(text)
+		return
 	}
-	return strings.Map(func(r rune) rune {
+	l.line.WriteString(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
 			return utf8.RuneError
 		}
 		return r
-	}, string(text))
+	}, string(text)))
 }
 
 func isHarmless(text []byte) bool {

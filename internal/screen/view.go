@@ -61,26 +61,37 @@ func carry(old, next []line, now time.Time) {
 		keep(&next[len(next)-1-tail], &old[len(old)-1-tail])
 		tail++
 	}
-	was, is := old[head:len(old)-tail], next[head:len(next)-tail]
+	match(old[head:len(old)-tail], next[head:len(next)-tail], same, keep, now)
+}
+
+// match finds lines that stayed in their places, then those that moved, and marks the others.
+func match(was, is []line, same func(a, b string) bool, keep func(to, from *line), now time.Time) {
 	aligned := len(was) == len(is)
+	used, found := make([]bool, len(was)), make([]bool, len(is))
 	moved := map[string][]int{}
-	if !aligned {
-		for i := range was {
-			text := strings.TrimSuffix(was[i].text, ",")
-			moved[text] = append(moved[text], i)
+	for i := range was {
+		if aligned && same(was[i].text, is[i].text) {
+			keep(&is[i], &was[i])
+			used[i], found[i] = true, true
+			continue
 		}
+		text := strings.TrimSuffix(was[i].text, ",")
+		moved[text] = append(moved[text], i)
 	}
 	for i := range is {
 		text := strings.TrimSuffix(is[i].text, ",")
-		switch from := moved[text]; {
-		case aligned && same(was[i].text, is[i].text):
-			keep(&is[i], &was[i])
-		case aligned:
+		if from := moved[text]; !found[i] && len(from) > 0 {
+			keep(&is[i], &was[from[0]])
+			used[from[0]], found[i] = true, true
+			moved[text] = from[1:]
+		}
+	}
+	for i := range is {
+		switch {
+		case found[i]:
+		case aligned && !used[i]:
 			is[i].from, is[i].to = difference(was[i].text, is[i].text)
 			is[i].at = now
-		case len(from) > 0:
-			keep(&is[i], &was[from[0]])
-			moved[text] = from[1:]
 		default:
 			is[i].from, is[i].to, is[i].at = 0, len(is[i].text), now
 		}

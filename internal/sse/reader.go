@@ -81,10 +81,10 @@ func (r *Reader) field(e *Event, name string, value []byte) (bool, error) {
 		e.ID = string(value)
 	case "retry":
 		ms, err := strconv.ParseUint(string(value), 10, 31)
-		if err != nil {
-			return false, nil //nolint:nilerr // what is no number is to be ignored
+		if err == nil { // what is no number is to be ignored
+			e.Retry = time.Duration(ms) * time.Millisecond
 		}
-		e.Retry = time.Duration(ms) * time.Millisecond
+		return err == nil, nil
 	default:
 		return false, nil
 	}

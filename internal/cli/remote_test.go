@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/client"
+)
+
+func TestEveryStreamCodeOfTheClientHasAKind(t *testing.T) {
+	// The codes of ClientException end a subscription, so a script sees their exit codes.
+	for _, code := range []int{40000, 40001, 40100, 40110, 40111, 40112, 40120, 40121, 40122, 40400, 40401, 40500, client.TopicGone} {
+		if streamKinds[code] == freshet.Internal {
+			t.Errorf("%d has no kind", code)
+		}
+	}
+}
+
+func TestFlagsWinOverVariablesWinOverTheContext(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "contexts.json")
+	text := `{"current":"one","contexts":{
+		"one":{"server":"http://one:8000","token":"token-1"},
+		"two":{"server":"http://two:8000","subscriber":"http://stream.two","token":"token-2"}}}`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name  string
+		flags remote
+		env   []string
+		want  host
+	}{
+		{"the current context", remote{}, nil, host{Server: "http://one:8000", Token: "token-1"}},
+		{"a context by flag", remote{context: "two"}, []string{"FRESHET_CLI_CONTEXT=one"}, host{Server: "http://two:8000", Subscriber: "http://stream.two", Token: "token-2"}},
+		{"a context by variable", remote{}, []string{"FRESHET_CLI_CONTEXT=two"}, host{Server: "http://two:8000", Subscriber: "http://stream.two", Token: "token-2"}},
+		{"a server that has a context", remote{server: "http://two:8000/"}, nil, host{Server: "http://two:8000", Subscriber: "http://stream.two", Token: "token-2"}},
+		{"a token is for its server only", remote{server: "http://three"}, nil, host{Server: "http://three"}},
+		{"and not for another of the same context", remote{context: "one", server: "http://three"}, nil, host{Server: "http://three"}},
+		{"a token by variable", remote{server: "http://three"}, []string{"FRESHET_CLI_TOKEN=t"}, host{Server: "http://three", Token: "t"}},
+		{"a token by flag", remote{token: "f"}, []string{"FRESHET_CLI_TOKEN=t"}, host{Server: "http://one:8000", Token: "f"}},
+	} {
+		c.flags.p = &process{env: append(c.env, configVariable+"="+file)}
+		if got, err := c.flags.resolve(); err != nil || got != c.want {
+			t.Errorf("%s: %+v, %v", c.name, got, err)
+		}
+	}
+	if _, err := (&remote{p: &process{env: []string{configVariable + "=" + file}}, context: "tow"}).resolve(); err == nil || !strings.Contains(err.Error(), "did you mean two?") {
+		t.Errorf("a typing error: %v", err)
+	}
+}
+
+func TestABrokenFileOfContextsIsNotQuoted(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "contexts.json")
+	if err := os.WriteFile(file, []byte(`{"contexts":{"one":{"token":"secret-token","server":7}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := freshetIn(t, []string{configVariable + "=" + file}, "apps", "list")
+	if got.code != 2 || strings.Contains(got.stderr, "secret-token") || !strings.Contains(got.stderr, "is not a file of contexts") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestServeIgnoresVariablesOfTheCommandLine(t *testing.T) {
+	if got := freshetIn(t, []string{"FRESHET_CLI_TOKEN=x"}, "config", "check"); got.code != 0 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestAnAnswerForPeopleIsFlat(t *testing.T) {
+	rows := flatten("", json.RawMessage(`{"b":{"c":[1,"two"]},"a":"x","links":[],"d":[]}`))
+	var got strings.Builder
+	if err := writeTable(&got, rows); err != nil || got.String() != "a       x\nb.c[0]  1\nb.c[1]  two\nd       []\n" {
+		t.Errorf("%v\n%s", err, got.String())
+	}
+}
