@@ -91,10 +91,11 @@ func (c *contexts) unknown(name string) error {
 	return &failure{error: freshet.Errorf(freshet.NotFound, "%s", text), hint: "freshet context list shows them"}
 }
 
-// contextsFile is where contexts are kept: in the user's configuration directory unless a variable names another place.
-func (p *process) contextsFile() (string, error) {
+// contextsFile is where contexts are kept: in the user's configuration directory unless a variable names another place. It is ""
+// for who has no home.
+func (p *process) contextsFile() string {
 	if path := p.variable(configVariable); path != "" {
-		return path, nil
+		return path
 	}
 	dir := p.variable("XDG_CONFIG_HOME")
 	if home := p.variable("HOME"); dir == "" && home != "" {
@@ -107,20 +108,17 @@ func (p *process) contextsFile() (string, error) {
 		dir = p.variable("AppData")
 	}
 	if dir == "" {
-		return "", &failure{
-			error: freshet.Errorf(freshet.Invalid, "there is no home directory to keep contexts in"),
-			hint:  "set " + configVariable + " to a file",
-		}
+		return ""
 	}
-	return filepath.Join(dir, "freshet", "contexts.json"), nil
+	return filepath.Join(dir, "freshet", "contexts.json")
 }
 
 // loadContexts reads the file; there need not be one.
 func (p *process) loadContexts() (*contexts, error) {
 	c := &contexts{Servers: map[string]storedHost{}}
-	path, homeless := p.contextsFile()
-	if homeless != nil {
-		return c, nil // who has no home has no contexts either; saving will tell
+	path := p.contextsFile()
+	if path == "" {
+		return c, nil
 	}
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -141,9 +139,12 @@ func (p *process) loadContexts() (*contexts, error) {
 
 // saveContexts replaces the file as a whole, readable by its owner only.
 func (p *process) saveContexts(c *contexts) error {
-	path, err := p.contextsFile()
-	if err != nil {
-		return err
+	path := p.contextsFile()
+	if path == "" {
+		return &failure{
+			error: freshet.Errorf(freshet.Invalid, "there is no home directory to keep contexts in"),
+			hint:  "set " + configVariable + " to a file",
+		}
 	}
 	text, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
