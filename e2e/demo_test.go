@@ -239,7 +239,7 @@ func anyAPI(t *testing.T, d *demo) []wait {
 	defer cancel()
 	for _, err := range d.client(t).Subscribe(ctx, d.API, live.SubscribeOptions{Key: d.SubscriberKey}) {
 		if err != nil {
-			return []wait{{Selector: "#state", Text: "(40"}}
+			return []wait{{Selector: "#state", Text: "is not possible here (40400)"}}
 		}
 		break
 	}

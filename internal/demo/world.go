@@ -122,11 +122,13 @@ type city struct {
 	Wind        float64 `json:"wind"`
 }
 
-// weatherAt depends on the time alone, as if somebody measured it.
+// weatherAt depends on the time alone, as if somebody measured it: one place after the other, every two seconds.
 func weatherAt(now time.Time) any {
+	names := []string{"Bergen", "Lisbon", "Naples", "Riga", "Tartu", "Utrecht"}
 	var cities []city
-	for i, name := range []string{"Bergen", "Lisbon", "Naples", "Riga", "Tartu", "Utrecht"} {
-		t := float64(now.UnixMilli())/1000/20 + float64(i)
+	for i, name := range names {
+		turn := (now.Unix()/2 + int64(i)) / int64(len(names))
+		t := 0.7*float64(turn) + float64(i)
 		cities = append(cities, city{Name: name, Temperature: math.Round(10*(14+6*math.Sin(t))) / 10, Wind: math.Round(10*(5+4*math.Cos(1.7*t))) / 10})
 	}
 	return map[string]any{"cities": cities}
