@@ -1,12 +1,14 @@
 package e2e
 
 import (
-	"bufio"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
+
+	live "github.com/freshet-io/freshet/client"
 )
 
 func TestWhatWasAcknowledgedSurvivesSIGKILL(t *testing.T) {
@@ -121,28 +123,26 @@ func TestProductionRefusesTheFixedAdminPassword(t *testing.T) {
 func TestDeletingWhatIsAboveAStreamEndsIt(t *testing.T) {
 	p := start(t)
 	a := signIn(t, p)
+	stream, err := live.New(live.Options{SubscriberURL: "http://" + p.Subscriber})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, what := range []string{"topic", "app"} {
 		made := a.createApp("with streams, " + what)
 		var topic named
 		a.must(http.StatusCreated, "POST", "/api/v1/apps/"+made.ID+"/topics", postTopic("stream"), &topic)
-		answer, err := http.Get("http://" + p.Subscriber + "/v1/topics/" + topic.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer answer.Body.Close()
-		if answer.StatusCode != http.StatusOK {
-			t.Fatalf("subscribing answered %d", answer.StatusCode)
-		}
 		path := map[string]string{"topic": "/api/v1/topics/" + topic.ID, "app": "/api/v1/apps/" + made.ID}[what]
-		a.must(http.StatusNoContent, "DELETE", path, nil, nil)
-		var last string
-		for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
-			if text := lines.Text(); text != "" {
-				last = text
+		var end error
+		o := live.SubscribeOptions{OnState: func(s live.State) {
+			if s.Phase == live.Open {
+				a.must(http.StatusNoContent, "DELETE", path, nil, nil)
 			}
+		}}
+		for _, err := range stream.Subscribe(t.Context(), topic.ID, o) {
+			end = err
 		}
-		if !strings.HasPrefix(last, "data: {") || !strings.Contains(last, `"code":60000`) {
-			t.Errorf("%s deleted: the stream ended with %q", what, last)
+		if e, ok := errors.AsType[*live.StreamError](end); !ok || e.Code != live.TopicGone {
+			t.Errorf("%s deleted: the stream ended with %v", what, end)
 		}
 	}
 }
