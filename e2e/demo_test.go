@@ -109,6 +109,7 @@ func TestTheDemoIsAliveAndLeavesNothingBehind(t *testing.T) {
 
 func TestTheDemoSaysWhatToType(t *testing.T) {
 	cmd := command(t, "demo", "--gateway-listen", "127.0.0.1:0", "--subscriber-listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--pages-listen", "127.0.0.1:0")
+	cmd.Env = append(cmd.Env, "TMPDIR="+t.TempDir()) // it is killed, and cannot clean up
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
