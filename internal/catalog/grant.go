@@ -128,15 +128,16 @@ func (c *Catalog) keyOwner(ctx context.Context, kind freshet.KeyKind, text strin
 }
 
 func (c *Catalog) knownTopic(ctx context.Context, id string) (*store.TopicAccess, error) {
-	notFound := freshet.Errorf(freshet.TopicNotFound, "There is no such topic")
 	if !freshet.IsID(id) {
-		return nil, notFound
+		return nil, errNoTopic()
 	}
 	topic, err := c.topics.get(ctx, id, func(ctx context.Context) (*store.TopicAccess, error) {
 		return c.store.TopicAccess(ctx, id)
 	})
 	if freshet.KindOf(err) == freshet.NotFound {
-		return nil, notFound
+		return nil, errNoTopic()
 	}
 	return topic, err
 }
+
+func errNoTopic() error { return freshet.Errorf(freshet.TopicNotFound, "There is no such topic") }

@@ -60,12 +60,8 @@ type Gateway struct {
 	platform    map[string]http.Handler // by path prefix, "/api/v1"
 	handler     http.Handler            // route, with what every request passes through
 
-	table     atomic.Pointer[table]
-	forwarded atomic.Int64
+	table atomic.Pointer[table]
 }
-
-// Forwarded is how many requests went to upstreams so far.
-func (g *Gateway) Forwarded() int64 { return g.forwarded.Load() }
 
 // New makes a gateway that knows the platform's own APIs; Follow tells it about the registered ones. Of several
 // versions of one API, the last one given is also the latest. Close lets go of connections to upstreams.
@@ -131,7 +127,6 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if to.isProxied {
-		g.forwarded.Add(1)
 		w.Header()["Content-Type"] = nil // what an upstream leaves open is not ours to guess
 		if len(r.TransferEncoding) > 0 && r.ProtoMajor == 1 {
 			// It may have named a length as well, which the library has dropped: somebody in front of us may have read

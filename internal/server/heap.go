@@ -2,52 +2,71 @@ package server
 
 import (
 	"context"
-	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
 	"time"
 )
 
 // A small heap is collected all the time: with a few megabytes in use, every few megabytes of garbage start another round,
-// and forwarding makes a hundred megabytes in a second. While the gateway is busy the heap may therefore grow to
-// comfortableHeap first. Afterwards it is collected once and as usual again, so that no garbage stays with idle streams.
+// and a busy process makes a hundred megabytes in a second. While it does, the heap may therefore grow to comfortableHeap
+// first. Afterwards it is collected once and as usual again, and its memory given back, so that no garbage stays with idle
+// streams.
 const (
 	comfortableHeap = 64 << 20
 	usualPercent    = 100
 	maxPercent      = 1600
-	heapEvery       = time.Second
-	busyRate        = 1000 // forwarded requests in heapEvery
+	heapEvery       = 200 * time.Millisecond
+	busyAllocs      = 8 << 20 // bytes in heapEvery
 )
 
-// tuneHeap adapts the collector until ctx ends. It leaves a process alone whose operator chose a value (GOGC).
-func tuneHeap(ctx context.Context, forwarded func() int64) {
+// heapTuner adapts the collector to what the process does. It leaves a process alone whose operator chose a value (GOGC).
+type heapTuner struct {
+	stop context.CancelFunc
+	done sync.WaitGroup
+}
+
+func (h *heapTuner) start() {
 	if previous := debug.SetGCPercent(usualPercent); previous != usualPercent {
 		debug.SetGCPercent(previous)
+		h.stop = func() {}
 		return
 	}
+	var ctx context.Context
+	ctx, h.stop = context.WithCancel(context.Background())
+	h.done.Go(func() { h.run(ctx) })
+}
+
+func (h *heapTuner) close() {
+	h.stop()
+	h.done.Wait()
+}
+
+func (h *heapTuner) run(ctx context.Context) {
+	defer debug.SetGCPercent(usualPercent)
 	tick := time.NewTicker(heapEvery)
 	defer tick.Stop()
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	before, busy := forwarded(), false
+	seen := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/live:bytes"}}
+	metrics.Read(seen)
+	before, busy := seen[0].Value.Uint64(), false
 	for {
 		select {
 		case <-ctx.Done():
-			debug.SetGCPercent(usualPercent)
 			return
 		case <-tick.C:
 		}
-		now := forwarded()
+		metrics.Read(seen)
+		allocated, live := seen[0].Value.Uint64(), seen[1].Value.Uint64()
 		switch {
-		case now-before >= busyRate:
+		case allocated-before >= busyAllocs:
 			busy = true
-			metrics.Read(live)
-			debug.SetGCPercent(gcPercent(live[0].Value.Uint64()))
+			debug.SetGCPercent(gcPercent(live))
 		case busy:
 			busy = false
 			debug.SetGCPercent(usualPercent)
-			runtime.GC()
+			debug.FreeOSMemory() // collects first
 		}
-		before = now
+		before = allocated
 	}
 }
 

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"log/slog"
-	"sync"
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/catalog"
@@ -37,7 +36,6 @@ type parts struct {
 	poller     *poll.Poller
 	gateway    *gateway.Gateway
 	registry   *gateway.Registry // nil without the gateway role
-	untuneHeap func()
 
 	administration later // of the gateway
 }
@@ -97,16 +95,11 @@ func (p *parts) openGateway(ctx context.Context) error {
 		return err
 	}
 	p.administration.set(gateway.NewAdministration(p.store, p.registry, p.version, p.log))
-	heapCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var tuning sync.WaitGroup
-	tuning.Go(func() { tuneHeap(heapCtx, p.gateway.Forwarded) })
-	p.untuneHeap = func() { stop(); tuning.Wait() }
 	return nil
 }
 
 func (p *parts) closeGateway(context.Context) error {
 	if p.registry != nil {
-		p.untuneHeap()
 		p.registry.Close()
 	}
 	p.gateway.Close()

@@ -32,6 +32,12 @@ func wire(o *Options, p *ports, r *readiness, failed chan<- error) *stages {
 		start: func(context.Context) error { admin.serve(failed); return nil },
 		stop:  admin.drain,
 	}}
+	heap := new(heapTuner)
+	all = append(all, stage{
+		name:  "heap",
+		start: func(context.Context) error { heap.start(); return nil },
+		stop:  func(context.Context) error { heap.close(); return nil },
+	})
 	need := needsOf(o.Settings.Roles)
 	for _, s := range []struct {
 		part part
