@@ -11,21 +11,32 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/grid"
-	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// pace is how quickly time passes for a contract. Claims and counters live for whole seconds on a cluster, and expire up to
+// late seconds after their time.
+type pace struct {
+	ttl    time.Duration // of documents
+	margin time.Duration // how far from the moment of expiry it is safe to look
+	claim  time.Duration // the TTL of claims and counters
+	late   time.Duration
+	settle func(until func() bool) // waits for what happens in other goroutines
+}
 
-const ttl = time.Hour
-
-// forEachGrid runs the contract on every engine. Memory runs in a bubble, so that its hours pass at once.
-func forEachGrid(t *testing.T, contract func(t *testing.T, g grid.Grid)) {
+// forEachGrid runs the contract on every engine. Memory runs in a bubble, so that its hours pass at once; NATS takes its time.
+func forEachGrid(t *testing.T, contract func(t *testing.T, g grid.Grid, p pace)) {
 	t.Run("memory", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			g := grid.NewMemory(grid.MemoryOptions{MessageTTL: ttl})
+			p := pace{ttl: time.Hour, margin: time.Second, claim: 10 * time.Second, settle: func(func() bool) { synctest.Wait() }}
+			g := grid.NewMemory(grid.MemoryOptions{MessageTTL: p.ttl})
 			defer g.Close()
-			contract(t, g)
+			contract(t, g, p)
 		})
+	})
+	t.Run("nats", func(t *testing.T) {
+		t.Parallel()
+		p := pace{ttl: 4 * time.Second, margin: 1500 * time.Millisecond, claim: 4 * time.Second, late: 2 * time.Second, settle: func(until func() bool) { eventually(t, until) }}
+		contract(t, openNATS(t, grid.NATSOptions{MessageTTL: p.ttl}), p)
 	})
 }
 
@@ -55,7 +66,7 @@ func document(t *testing.T, g grid.Grid, topic string) grid.Document {
 }
 
 func TestTheNewestDocumentIsWhatWasPutLast(t *testing.T) {
-	forEachGrid(t, func(t *testing.T, g grid.Grid) {
+	forEachGrid(t, func(t *testing.T, g grid.Grid, p pace) {
 		if d := document(t, g, "a"); !d.IsZero() {
 			t.Fatalf("a new topic has %v", d.Position)
 		}
@@ -78,7 +89,7 @@ func TestTheNewestDocumentIsWhatWasPutLast(t *testing.T) {
 }
 
 func TestPutRefusesALostRace(t *testing.T) {
-	forEachGrid(t, func(t *testing.T, g grid.Grid) {
+	forEachGrid(t, func(t *testing.T, g grid.Grid, p pace) {
 		first := put(t, g, "a", freshet.Position{}, "1")
 		second := put(t, g, "a", first, "2")
 		for _, expected := range []freshet.Position{{}, first, {Epoch: "other", Version: second.Version}} {
@@ -93,7 +104,7 @@ func TestPutRefusesALostRace(t *testing.T) {
 }
 
 func TestConcurrentPutsAreOneOrder(t *testing.T) {
-	forEachGrid(t, func(t *testing.T, g grid.Grid) {
+	forEachGrid(t, func(t *testing.T, g grid.Grid, p pace) {
 		var seen []freshet.Version
 		stop, err := g.Watch(t.Context(), "a", func(d grid.Document) { seen = append(seen, d.Position.Version) })
 		if err != nil {
@@ -124,7 +135,7 @@ func TestConcurrentPutsAreOneOrder(t *testing.T) {
 }
 
 func TestWatchBeginsWithThePresent(t *testing.T) {
-	forEachGrid(t, func(t *testing.T, g grid.Grid) {
+	forEachGrid(t, func(t *testing.T, g grid.Grid, p pace) {
 		pos := put(t, g, "a", freshet.Position{}, "1")
 		var got []string
 		stop, err := g.Watch(t.Context(), "a", func(d grid.Document) { got = append(got, body(d)) })
@@ -144,7 +155,7 @@ func TestWatchBeginsWithThePresent(t *testing.T) {
 }
 
 func TestExpiryAndDeletionEndTheEpoch(t *testing.T) {
-	forEachGrid(t, func(t *testing.T, g grid.Grid) {
+	forEachGrid(t, func(t *testing.T, g grid.Grid, p pace) {
 		var states []bool
 		stop, err := g.Watch(t.Context(), "a", func(d grid.Document) { states = append(states, !d.IsZero()) })
 		if err != nil {
@@ -152,13 +163,13 @@ func TestExpiryAndDeletionEndTheEpoch(t *testing.T) {
 		}
 		defer stop()
 		first := put(t, g, "a", freshet.Position{}, "1")
-		time.Sleep(ttl - time.Second)
+		time.Sleep(p.ttl - p.margin)
 		first = put(t, g, "a", first, "2")
-		time.Sleep(ttl - time.Second)
+		time.Sleep(p.ttl - p.margin)
 		if d := document(t, g, "a"); d.IsZero() {
 			t.Fatal("expired before its time: the TTL counts from the last publication")
 		}
-		time.Sleep(2 * time.Second)
+		time.Sleep(2 * p.margin)
 		if d := document(t, g, "a"); !d.IsZero() {
 			t.Fatal("still there after its time")
 		}
@@ -180,18 +191,18 @@ func TestExpiryAndDeletionEndTheEpoch(t *testing.T) {
 }
 
 func TestRenewalKeepsThePositionAndTheDocumentAlive(t *testing.T) {
-	forEachGrid(t, func(t *testing.T, g grid.Grid) {
+	forEachGrid(t, func(t *testing.T, g grid.Grid, p pace) {
 		first := put(t, g, "a", freshet.Position{}, "1")
-		time.Sleep(ttl - time.Second)
+		time.Sleep(p.ttl - p.margin)
 		again, err := g.Put(t.Context(), "a", first, grid.Document{Content: grid.Raw("1"), At: time.Now(), Renewal: true})
 		if err != nil || again != first {
 			t.Fatalf("renewed at %v, %v; want %v", again, err, first)
 		}
-		time.Sleep(ttl - time.Second)
+		time.Sleep(p.ttl - p.margin)
 		if d := document(t, g, "a"); d.Position != first {
 			t.Errorf("got %v", d.Position)
 		}
-		time.Sleep(2 * time.Second)
+		time.Sleep(2 * p.margin)
 		if d := document(t, g, "a"); !d.IsZero() {
 			t.Error("still there")
 		}
@@ -199,7 +210,7 @@ func TestRenewalKeepsThePositionAndTheDocumentAlive(t *testing.T) {
 }
 
 func TestPresenceIsWhetherAnybodyIsThere(t *testing.T) {
-	forEachGrid(t, func(t *testing.T, g grid.Grid) {
+	forEachGrid(t, func(t *testing.T, g grid.Grid, p pace) {
 		var news []string
 		stop := g.OnPresence(func(topic string, present bool) { news = append(news, fmt.Sprint(topic, present)) })
 		present := func() bool {
@@ -233,7 +244,7 @@ func TestPresenceIsWhetherAnybodyIsThere(t *testing.T) {
 }
 
 func TestNoticesReachEverybody(t *testing.T) {
-	forEachGrid(t, func(t *testing.T, g grid.Grid) {
+	forEachGrid(t, func(t *testing.T, g grid.Grid, p pace) {
 		var one, two []grid.Notice
 		stop := g.OnNotice(func(n grid.Notice) { one = append(one, n) })
 		defer g.OnNotice(func(n grid.Notice) { two = append(two, n) })()
@@ -243,7 +254,7 @@ func TestNoticesReachEverybody(t *testing.T) {
 		}
 		stop()
 		g.Notify(t.Context(), n)
-		synctest.Wait()
+		p.settle(func() bool { return len(two) == 2 })
 		if len(one) != 1 || len(two) != 2 || two[1] != n {
 			t.Errorf("got %v and %v", one, two)
 		}
@@ -251,10 +262,10 @@ func TestNoticesReachEverybody(t *testing.T) {
 }
 
 func TestSwapAcquiresRenewsAndReleases(t *testing.T) {
-	forEachGrid(t, func(t *testing.T, g grid.Grid) {
+	forEachGrid(t, func(t *testing.T, g grid.Grid, p pace) {
 		swap := func(old, new, want string) {
 			t.Helper()
-			got, err := g.Swap(t.Context(), "lease", old, new, 10*time.Second)
+			got, err := g.Swap(t.Context(), "lease", old, new, p.claim)
 			if err != nil || got != want {
 				t.Errorf("Swap(%q, %q) = %q, %v; want %q", old, new, got, err, want)
 			}
@@ -264,12 +275,12 @@ func TestSwapAcquiresRenewsAndReleases(t *testing.T) {
 		}
 		swap("", "me", "me")
 		swap("", "you", "me")
-		time.Sleep(8 * time.Second)
+		time.Sleep(p.claim - p.margin)
 		swap("me", "me", "me")
-		time.Sleep(8 * time.Second)
+		time.Sleep(p.claim - p.margin)
 		swap("", "you", "me")
 		swap("you", "", "me")
-		time.Sleep(2 * time.Second)
+		time.Sleep(p.margin + p.late)
 		swap("me", "me", "")
 		swap("", "you", "you")
 		swap("you", "", "")
@@ -278,19 +289,19 @@ func TestSwapAcquiresRenewsAndReleases(t *testing.T) {
 }
 
 func TestCountersAddUpAndForget(t *testing.T) {
-	forEachGrid(t, func(t *testing.T, g grid.Grid) {
+	forEachGrid(t, func(t *testing.T, g grid.Grid, p pace) {
 		add := func(delta, want int64) {
 			t.Helper()
-			if got, err := g.Add(t.Context(), "c", delta, time.Minute); err != nil || got != want {
+			if got, err := g.Add(t.Context(), "c", delta, p.claim); err != nil || got != want {
 				t.Errorf("Add(%d) = %d, %v; want %d", delta, got, err, want)
 			}
 		}
 		add(0, 0)
 		add(5, 5)
 		add(-2, 3)
-		time.Sleep(50 * time.Second)
+		time.Sleep(p.claim - p.margin)
 		add(0, 3)
-		time.Sleep(10 * time.Second)
+		time.Sleep(p.margin + p.late)
 		add(0, 0)
 		add(1, 1)
 	})

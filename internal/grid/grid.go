@@ -69,7 +69,8 @@ type Document struct {
 }
 
 // Content is what a document says. It never changes. Within a process the value that was put comes out again, so that
-// nobody has to parse what he wrote himself; what came from another node is Raw.
+// nobody has to parse what he wrote himself; what came from another node is
+// Raw or Steps.
 type Content interface {
 	// Bytes returns the form that other nodes can read.
 	Bytes() []byte
@@ -80,6 +81,25 @@ type Raw []byte
 
 // Bytes implements Content.
 func (r Raw) Bytes() []byte { return r }
+
+// Steps is content from another node that came in steps: a whole, and what changed since. Without a base the steps lead on
+// from the document that the watch was told last.
+type Steps struct {
+	Base   []byte
+	Deltas [][]byte // oldest first
+}
+
+// Bytes implements Content. It is the base alone: only whoever made the deltas can apply them.
+func (s Steps) Bytes() []byte { return s.Base }
+
+// Incremental is content that can tell what changed since the document that its Put expects. A cluster then need not
+// move the whole.
+type Incremental interface {
+	Content
+
+	// Delta returns the change, or nil if there is no better way than the whole.
+	Delta() []byte
+}
 
 // IsZero reports whether there is no document.
 func (d *Document) IsZero() bool { return d.Position.IsZero() }

@@ -1,0 +1,251 @@
+package grid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/freshet-io/freshet"
+	"github.com/nats-io/nats.go"
+)
+
+// NATSOptions say where the servers are and how they keep things. Zero values mean the defaults.
+type NATSOptions struct {
+	URL         string // one or more, separated by commas
+	Credentials string // file with a user's credentials, if the servers want one
+	CA          string // PEM file with the authorities that servers' certificates are checked against, instead of the system's
+	Certificate string // PEM file with this client's certificate
+	Key         string // PEM file with its key
+
+	// InProcess connects to a server in this process. URL is not used then.
+	InProcess interface {
+		InProcessConn() (net.Conn, error)
+	}
+
+	Prefix   string // of subjects and streams, so that several services can share the servers; "freshet" by default
+	Memory   bool   // keep streams in memory, not in files: quicker, and gone when the servers restart
+	Replicas int    // of each stream; by default 3 in a cluster of servers and 1 on a single one
+	Streams  int    // over which documents are spread: a power of two up to 16; 1 by default
+	MaxBytes int64  // of each stream with documents; 0 does not bound it
+
+	// MessageTTL drops a document that long after its publication. 0 keeps it.
+	MessageTTL time.Duration
+
+	// StartTimeout is how long to wait for the servers at the start; one minute by default.
+	StartTimeout time.Duration
+
+	Log *slog.Logger
+}
+
+const (
+	defaultPrefix       = "freshet"
+	defaultStartTimeout = time.Minute
+)
+
+// NATS is the grid of a cluster: documents, claims and counters in JetStream, presence and news over plain NATS.
+//
+// Each topic's newest document is the one message of its subject, written on condition of the sequence it replaces: that
+// orders publications. The stream repeats it on another subject, to which the nodes that serve the topic listen. Such a
+// message may get lost, so what they hold is compared with the stream every two seconds and after every fault.
+type NATS struct {
+	// Static after OpenNATS.
+	opts       NATSOptions
+	log        *slog.Logger
+	node       string
+	conn       *nats.Conn
+	maxPayload int
+	inbox      []chan *nats.Msg // news of documents, one for each worker; a topic always has the same
+	stop       context.CancelFunc
+	ctx        context.Context // ends with Close
+	wg         sync.WaitGroup
+
+	lost   atomic.Bool  // something may have been missed: compare now
+	proven atomic.Int64 // when a majority last answered, in Unix nanoseconds
+	excuse atomic.Value // error; why none did since
+
+	// Guarded by mu. No other lock is taken while it is held.
+	mu     sync.Mutex
+	slots  map[string]*topicSlot
+	closed bool
+
+	epochs   epochs
+	repairs  repairs
+	presence natsPresence
+	notices  natsNotices
+	claims   natsClaims
+	counters natsCounters
+}
+
+// OpenNATS connects to the servers and makes sure that the streams are there. Its errors are *freshet.Error with one
+// sentence for the person who starts the server.
+func OpenNATS(ctx context.Context, opts NATSOptions) (*NATS, error) {
+	n := newNATS(opts)
+	ctx, cancel := context.WithTimeout(ctx, n.opts.StartTimeout)
+	defer cancel()
+	if err := n.connect(ctx); err != nil {
+		return nil, err
+	}
+	if err := n.prepare(ctx); err != nil {
+		n.Close()
+		return nil, err
+	}
+	n.proven.Store(time.Now().UnixNano())
+	n.begin()
+	return n, nil
+}
+
+func newNATS(opts NATSOptions) *NATS {
+	if opts.Prefix == "" {
+		opts.Prefix = defaultPrefix
+	}
+	if opts.Streams <= 0 {
+		opts.Streams = 1
+	}
+	if opts.StartTimeout <= 0 {
+		opts.StartTimeout = defaultStartTimeout
+	}
+	n := &NATS{opts: opts, log: opts.Log, node: freshet.NewID(), slots: make(map[string]*topicSlot)}
+	if n.log == nil {
+		n.log = slog.New(slog.DiscardHandler)
+	}
+	n.ctx, n.stop = context.WithCancel(context.Background())
+	n.epochs.salt = newSalt(4)
+	n.repairs.init()
+	n.presence.init()
+	n.claims.init()
+	n.counters.init()
+	return n
+}
+
+// prepare checks the servers and listens to what every node hears.
+func (n *NATS) prepare(ctx context.Context) error {
+	if err := n.checkServer(); err != nil {
+		return err
+	}
+	if err := n.ensureStreams(ctx); err != nil {
+		return err
+	}
+	for range workers {
+		n.inbox = append(n.inbox, make(chan *nats.Msg, inboxLen))
+	}
+	return errors.Join(n.listenNotices(ctx), n.listenPresence())
+}
+
+func (n *NATS) begin() {
+	for _, inbox := range n.inbox {
+		n.wg.Go(func() { n.hear(inbox) })
+	}
+	n.wg.Go(n.beat)
+	n.wg.Go(n.repair)
+	n.wg.Go(n.sendNotices)
+	n.wg.Go(n.answerPresence)
+}
+
+// spawn runs fn until it returns, which must be soon after Close. It does nothing once the grid is closed.
+func (n *NATS) spawn(fn func()) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.closed {
+		n.wg.Go(fn)
+	}
+	return !n.closed
+}
+
+// Close implements Grid.
+func (n *NATS) Close() error {
+	n.mu.Lock()
+	n.closed = true
+	slots := n.slots
+	n.slots = make(map[string]*topicSlot)
+	n.mu.Unlock()
+	n.stop()
+	n.wg.Wait()
+	for _, s := range slots {
+		s.mu.Lock()
+		s.watches = nil
+		s.disarm()
+		s.mu.Unlock()
+	}
+	n.presence.close()
+	closed := make(chan struct{})
+	n.conn.SetClosedHandler(func(*nats.Conn) { close(closed) })
+	if n.conn.IsClosed() {
+		return nil
+	}
+	n.conn.Close()
+	<-closed
+	return nil
+}
+
+// proofAge is how long a node may be without the answer of a majority before it calls itself unfit.
+const proofAge = 6 * time.Second
+
+// Check returns an error while the servers have not proven for some time that they can store anything.
+func (n *NATS) Check(context.Context) error {
+	age := time.Since(time.Unix(0, n.proven.Load()))
+	if age < proofAge {
+		return nil
+	}
+	cause, _ := n.excuse.Load().(error)
+	if cause == nil {
+		cause = errors.New("no answer")
+	}
+	return freshet.Wrap(freshet.Unavailable, cause, fmt.Sprintf("NATS stored nothing for %d s: %v", int(age.Seconds()), cause))
+}
+
+// shards is into how many parts topics are divided, so that streams can be split without renaming subjects.
+const shards = 256
+
+func shardOf(topic string) uint32 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(topic))
+	return h.Sum32() % shards
+}
+
+// token makes a name safe to stand in a subject. Names of topics are so already.
+func token(name string) string {
+	safe := name != "" && len(name) <= 64
+	for i := range len(name) {
+		c := name[i]
+		safe = safe && (c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '-' || c == '_')
+	}
+	if safe {
+		return name
+	}
+	return "=" + digest(name)
+}
+
+// Subjects. Documents stand below doc, what is too long for one message below part; the stream repeats documents below new.
+func (n *NATS) subject(kind string, rest ...string) string {
+	return n.opts.Prefix + "." + kind + "." + strings.Join(rest, ".")
+}
+
+func (n *NATS) docSubject(topic string) string {
+	return n.subject("doc", shardToken(shardOf(topic)), token(topic))
+}
+
+func (n *NATS) newSubject(topic string) string {
+	return n.subject("new", shardToken(shardOf(topic)), token(topic))
+}
+
+func shardToken(shard uint32) string { return fmt.Sprintf("%02x", shard) }
+
+// streamOf returns the name of the stream that holds a subject.
+func (n *NATS) streamOf(subject string) string {
+	rest := strings.TrimPrefix(subject, n.opts.Prefix+".")
+	kind, rest, _ := strings.Cut(rest, ".")
+	if kind != "doc" && kind != "part" && kind != "beat" {
+		return n.valuesStream()
+	}
+	shard, _, _ := strings.Cut(rest, ".")
+	var number uint32
+	_, _ = fmt.Sscanf(shard, "%02x", &number)
+	return n.docStream(int(number) * n.opts.Streams / shards)
+}

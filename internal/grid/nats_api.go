@@ -1,0 +1,288 @@
+package grid
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/freshet-io/freshet"
+	"github.com/nats-io/nats.go"
+)
+
+// The few calls of JetStream that the grid is built from, each one round trip, and the one loop that turns them into a
+// conditional write with a known outcome.
+
+const (
+	tryTimeout   = 2 * time.Second  // of one request; a leader that takes longer is away
+	writeTimeout = 15 * time.Second // of a write with all its tries: electing a leader takes up to 7 s
+	readTimeout  = 10 * time.Second
+)
+
+// Codes of JetStream's errors.
+const (
+	codeNoMessage      = 10037
+	codeStreamNotFound = 10059
+	codeStreamExists   = 10058
+	codeWrongSequence  = 10071
+	codeBusySubject    = 10164 // another write to the subject is under way
+	codeTooLarge       = 10054
+)
+
+// apiError is what JetStream answers.
+type apiError struct {
+	Code        int    `json:"code"`
+	ErrCode     int    `json:"err_code"`
+	Description string `json:"description"`
+}
+
+func (e *apiError) Error() string { return "JetStream: " + e.Description }
+
+func hasCode(err error, code int) bool {
+	e, ok := errors.AsType[*apiError](err)
+	return ok && e.ErrCode == code
+}
+
+// anySequence writes whatever is there.
+const anySequence = ^uint64(0)
+
+// write is a message to be stored.
+type write struct {
+	subject  string
+	expected uint64 // the last sequence of the subject; 0: there is no message; anySequence: no matter
+	checked  string // the subject that expected is about, if it is another one
+	replaces mark   // of the message that is expected; 0 if there is none
+	ttl      time.Duration
+	body     []byte
+}
+
+// minTTL is the shortest that a server takes; it counts in whole seconds.
+const minTTL = time.Second
+
+func (w *write) message() *nats.Msg {
+	msg := &nats.Msg{Subject: w.subject, Data: w.body, Header: nats.Header{}}
+	if w.expected != anySequence {
+		msg.Header["Nats-Expected-Last-Subject-Sequence"] = []string{strconv.FormatUint(w.expected, 10)}
+	}
+	if w.checked != "" {
+		msg.Header["Nats-Expected-Last-Subject-Sequence-Subject"] = []string{w.checked}
+	}
+	if w.ttl > 0 {
+		seconds := int64((max(w.ttl, minTTL) + time.Second - 1) / time.Second)
+		msg.Header["Nats-TTL"] = []string{strconv.FormatInt(seconds, 10)}
+	}
+	return msg
+}
+
+// publish tries to store a message once.
+func (n *NATS) publish(ctx context.Context, w *write) (seq uint64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
+	defer cancel()
+	answer, err := n.conn.RequestMsgWithContext(ctx, w.message())
+	if err != nil {
+		return 0, err
+	}
+	var ack struct {
+		Error *apiError `json:"error"`
+		Seq   uint64    `json:"seq"`
+	}
+	if err := json.Unmarshal(answer.Data, &ack); err != nil {
+		return 0, err
+	}
+	if ack.Error != nil {
+		return 0, ack.Error
+	}
+	return ack.Seq, nil
+}
+
+// errOvertaken says that a write took effect, and that another one replaced it already.
+var errOvertaken = errors.New("grid: written, and replaced already")
+
+// store writes until the outcome is known: nil, ErrConflict if the subject's last sequence is another one, errOvertaken, or an
+// error of kind Unavailable if it cannot be known in time. m must be the first mark in the body.
+func (n *NATS) store(ctx context.Context, w *write, m mark) (seq uint64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	unsure := false // whether an earlier try may have been stored
+	for try := 0; ; try++ {
+		seq, err = n.publish(ctx, w)
+		switch {
+		case err == nil:
+			return seq, nil
+		case hasCode(err, codeBusySubject):
+			if !pause(ctx, time.Duration(1+rand.IntN(4))*time.Millisecond) {
+				return 0, unknown(err)
+			}
+			continue
+		case hasCode(err, codeWrongSequence) && !unsure:
+			return 0, ErrConflict
+		case hasCode(err, codeWrongSequence):
+			return n.whose(ctx, w, m)
+		case hasCode(err, codeTooLarge):
+			return 0, freshet.Wrap(freshet.TooLarge, err, "The document is larger than the NATS servers take")
+		case errors.Is(err, nats.ErrNoResponders):
+			// Nobody took it, so it cannot take effect later.
+		case isAPI(err):
+			return 0, unknown(err)
+		default:
+			unsure = true
+		}
+		n.lost.Store(true)
+		if !pause(ctx, backoff(try)) {
+			return 0, unknown(err)
+		}
+	}
+}
+
+// whose finds out whether a write that got no answer took effect, after the subject turned out to have moved on.
+func (n *NATS) whose(ctx context.Context, w *write, m mark) (uint64, error) {
+	subject := w.subject
+	msg, err := n.last(ctx, subject)
+	if err != nil {
+		return 0, unknown(err)
+	}
+	marks, _, _ := unseal(msg.data) // nothing there, or nothing readable, has no marks
+	switch at := slices.Index(marks, m); {
+	case at == 0:
+		return msg.seq, nil
+	case at > 0:
+		return 0, errOvertaken
+	case w.replaces != 0 && slices.Contains(marks, w.replaces), w.replaces == 0 && len(marks) > 0 && len(marks) < maxMarks:
+		return 0, ErrConflict // all writes since are known, and this one is not among them
+	}
+	return 0, unknown(errors.New("the subject moved on too far to tell"))
+}
+
+func isAPI(err error) bool {
+	_, ok := errors.AsType[*apiError](err)
+	return ok
+}
+
+func unknown(err error) error {
+	e := freshet.Wrap(freshet.Unavailable, err, "The cluster does not answer, please try again")
+	e.RetryAfter = time.Second
+	return e
+}
+
+func backoff(try int) time.Duration {
+	d := min(20*time.Millisecond<<min(try, 4), 250*time.Millisecond)
+	return d/2 + rand.N(d)
+}
+
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// message is one of a stream. The zero message means that there is none.
+type message struct {
+	subject string
+	seq     uint64
+	data    []byte
+}
+
+// last asks the leader for the newest message of a subject, again and again until it answers.
+func (n *NATS) last(ctx context.Context, subject string) (message, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	stream := n.streamOf(subject)
+	for try := 0; ; try++ {
+		msg, err := n.lastOnce(ctx, stream, subject)
+		if err == nil {
+			return msg, nil
+		}
+		n.lost.Store(true)
+		if !pause(ctx, backoff(try)) {
+			return message{}, unknown(err)
+		}
+	}
+}
+
+func (n *NATS) lastOnce(ctx context.Context, stream, subject string) (message, error) {
+	var answer struct {
+		Error   *apiError `json:"error"`
+		Message struct {
+			Subject string `json:"subject"`
+			Seq     uint64 `json:"seq"`
+			Data    []byte `json:"data"`
+		} `json:"message"`
+	}
+	err := n.api(ctx, "STREAM.MSG.GET."+stream, map[string]string{"last_by_subj": subject}, &answer)
+	if err == nil && answer.Error != nil {
+		err = answer.Error
+	}
+	if hasCode(err, codeNoMessage) {
+		return message{}, nil
+	}
+	m := answer.Message
+	return message{m.Subject, m.Seq, m.Data}, err
+}
+
+// api calls JetStream. An error in the answer is the answer's own matter.
+func (n *NATS) api(ctx context.Context, name string, request, answer any) error {
+	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
+	defer cancel()
+	var body []byte
+	if request != nil {
+		var err error
+		if body, err = json.Marshal(request); err != nil {
+			return err
+		}
+	}
+	msg, err := n.conn.RequestWithContext(ctx, "$JS.API."+name, body)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(msg.Data, answer)
+}
+
+// batch asks any replica for several messages. What it returns may be older than what the leader has, and upTo says up to
+// which sequence it is complete; 0 if nothing was found.
+func (n *NATS) batch(ctx context.Context, stream string, request any, each func(message)) (upTo uint64, err error) {
+	body, err := json.Marshal(request)
+	if err != nil {
+		return 0, err
+	}
+	inbox := n.conn.NewRespInbox()
+	sub, err := n.conn.SubscribeSync(inbox)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	_ = sub.SetPendingLimits(-1, -1)
+	if err := n.conn.PublishRequest("$JS.API.DIRECT.GET."+stream, inbox, body); err != nil {
+		return 0, err
+	}
+	for {
+		ctx, cancel := context.WithTimeout(ctx, tryTimeout)
+		msg, err := sub.NextMsgWithContext(ctx)
+		cancel()
+		if err != nil {
+			return 0, err
+		}
+		switch status := msg.Header.Get("Status"); status {
+		case "":
+			seq, _ := strconv.ParseUint(msg.Header.Get("Nats-Sequence"), 10, 64)
+			each(message{msg.Header.Get("Nats-Subject"), seq, msg.Data})
+		case "204": // the end
+			upTo, _ = strconv.ParseUint(msg.Header.Get("Nats-UpTo-Sequence"), 10, 64)
+			return upTo, nil
+		case "404":
+			return 0, nil
+		case "503":
+			return 0, nats.ErrNoResponders
+		default:
+			return 0, errors.New("JetStream: " + strings.TrimSpace(status+" "+msg.Header.Get("Description")))
+		}
+	}
+}

@@ -1,0 +1,554 @@
+package grid
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/freshet-io/freshet"
+	"github.com/nats-io/nats.go"
+)
+
+const (
+	workers  = 4
+	inboxLen = 16 << 10 // messages; beyond it they are dropped, and everything is compared
+	maxTries = 20       // of a write or read that others keep overtaking
+)
+
+// topicSlot is what this node knows of a topic. It exists while it is watched or used.
+type topicSlot struct {
+	// Static.
+	topic   string
+	subject string
+
+	refs int // guarded by NATS.mu
+
+	following sync.Mutex // guards sub; held while the subscription is made
+	sub       *nats.Subscription
+
+	mu      sync.Mutex // held while watches are called: that makes their order the order of documents
+	held    held
+	watches map[*watch]struct{}
+	own     map[mark]*Document // writes of this node under way: they need not be read back
+	expiry  *time.Timer
+	swept   bool // whether it was compared with the stream since it is followed
+}
+
+// held is the newest message of the topic that this node has seen. It does not have the document itself.
+type held struct {
+	known   bool
+	rec     *record // never nil if known
+	seq     uint64  // 0: there is no message
+	expired bool
+}
+
+// none reports whether the topic has no document.
+func (h *held) none() bool { return !h.known || h.expired || h.rec.gone() }
+
+func (h *held) pos() freshet.Position {
+	if h.none() {
+		return freshet.Position{}
+	}
+	return h.rec.pos
+}
+
+func (h *held) mark() mark {
+	if h.rec == nil || len(h.rec.marks) == 0 {
+		return 0
+	}
+	return h.rec.marks[0]
+}
+
+// relation is how a message stands to the one that is held.
+type relation int
+
+const (
+	same relation = iota
+	newer
+	backwards // older, or of another past
+)
+
+func (h *held) relation(rec *record, seq uint64) relation {
+	switch {
+	case !h.known:
+		return newer
+	case seq == h.seq:
+		return same
+	case seq == 0 && h.none():
+		return newer
+	case rec.gone() || h.rec.gone() || rec.pos.Epoch != h.rec.pos.Epoch:
+		if seq > h.seq {
+			return newer
+		}
+		return backwards
+	case rec.step > h.rec.step:
+		if m, ok := rec.markAt(h.rec.step); ok && m != h.mark() {
+			return backwards // the stream forgot what is held here, and went on without it
+		}
+		return newer
+	case rec.step == h.rec.step && len(rec.marks) > 0 && rec.marks[0] == h.mark():
+		return same
+	}
+	return backwards
+}
+
+// epochs makes epochs that nobody made before.
+type epochs struct {
+	salt string // of the node
+
+	mu   sync.Mutex
+	last int64
+}
+
+func (e *epochs) next() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.last = max(e.last+1, time.Now().UnixMicro())
+	return strconv.FormatInt(e.last, 36) + e.salt
+}
+
+var errClosed = freshet.Errorf(freshet.Unavailable, "The server is shutting down")
+
+func (n *NATS) acquire(topic string) (*topicSlot, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return nil, errClosed
+	}
+	key := token(topic)
+	s := n.slots[key]
+	if s == nil {
+		s = &topicSlot{topic: topic, subject: n.docSubject(topic), watches: make(map[*watch]struct{}), own: make(map[mark]*Document)}
+		n.slots[key] = s
+	}
+	s.refs++
+	return s, nil
+}
+
+// release forgets the slot when nobody needs it any more.
+func (n *NATS) release(s *topicSlot) {
+	n.mu.Lock()
+	s.refs--
+	idle := s.refs == 0
+	if idle && n.slots[token(s.topic)] == s {
+		delete(n.slots, token(s.topic))
+	}
+	n.mu.Unlock()
+	if !idle {
+		return
+	}
+	s.following.Lock()
+	defer s.following.Unlock()
+	if s.sub != nil {
+		_ = s.sub.Unsubscribe() // fails only if the connection is closed
+		s.sub = nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.disarm()
+}
+
+// Document implements Documents.
+func (n *NATS) Document(ctx context.Context, topic string) (Document, error) {
+	s, err := n.acquire(topic)
+	if err != nil {
+		return Document{}, err
+	}
+	defer n.release(s)
+	return n.newest(ctx, s, nil)
+}
+
+// newest reads the document from the leader and tells the watches if they do not know it. If welcome is not nil, it is run with
+// the document while nothing else can happen to the slot.
+func (n *NATS) newest(ctx context.Context, s *topicSlot, welcome func(Document)) (Document, error) {
+	for range maxTries {
+		rec, seq, content, err := n.read(ctx, s)
+		if err != nil {
+			return Document{}, err
+		}
+		s.mu.Lock()
+		relation := s.held.relation(rec, seq)
+		if relation == newer {
+			s.take(n, rec, seq, content)
+		}
+		if relation != backwards {
+			doc := s.document(content)
+			if welcome != nil {
+				welcome(doc)
+			}
+			s.mu.Unlock()
+			return doc, nil
+		}
+		s.mu.Unlock()
+		if err := n.goBack(ctx, s, rec, seq, content); err != nil {
+			return Document{}, err
+		}
+	}
+	return Document{}, unknown(errors.New("the topic changes too quickly to read it"))
+}
+
+// goBack decides about a read that is older than what is held: a leader that lost its office without knowing, or a stream
+// that lost its newest messages. Only a majority can tell.
+func (n *NATS) goBack(ctx context.Context, s *topicSlot, rec *record, seq uint64, content Content) error {
+	proven, err := n.prove(ctx, s.subject, seq)
+	if err != nil || !proven {
+		return err
+	}
+	s.mu.Lock()
+	past := s.held.pos()
+	if rec.gone() || rec.pos.Epoch != past.Epoch {
+		s.take(n, rec, seq, content)
+		s.mu.Unlock()
+		return nil
+	}
+	s.mu.Unlock()
+	// The same epoch went back: ids would repeat with other documents. What is left begins a new epoch.
+	n.log.Error("the stream lost documents that were stored; beginning a new epoch", "topic", s.topic, "held", past.String(), "found", rec.pos.String())
+	reborn := *rec
+	m := newMark()
+	reborn.marks = follow(m, rec.marks)
+	reborn.pos, reborn.step, reborn.change, reborn.patch = freshet.Position{Epoch: n.epochs.next(), Version: 1}, 1, changeWhole, nil
+	_, err = n.store(ctx, n.docWrite(s, &reborn, seq, rec.marks[0]), m)
+	if errors.Is(err, ErrConflict) || errors.Is(err, errOvertaken) {
+		err = nil
+	}
+	return err
+}
+
+// read gets the newest message of the topic from the leader, with everything that belongs to it.
+func (n *NATS) read(ctx context.Context, s *topicSlot) (*record, uint64, Content, error) {
+	for range maxTries {
+		msg, err := n.last(ctx, s.subject)
+		if err != nil {
+			return nil, 0, nil, err
+		}
+		rec, err := decodeRecord(msg.data)
+		if err != nil {
+			return nil, 0, nil, freshet.Wrap(freshet.Internal, err, "A document in the cluster cannot be read")
+		}
+		content, err := n.content(ctx, s.topic, rec)
+		if errors.Is(err, errParts) {
+			continue // replaced meanwhile
+		}
+		return rec, msg.seq, content, err
+	}
+	return nil, 0, nil, unknown(errParts)
+}
+
+// take makes a message the one that is held and tells the watches. The caller holds mu.
+func (s *topicSlot) take(n *NATS, rec *record, seq uint64, content Content) {
+	before := s.held
+	s.held = held{known: true, rec: rec, seq: seq}
+	s.held.expired = n.opts.MessageTTL > 0 && !rec.gone() && !time.Now().Before(rec.at.Add(n.opts.MessageTTL))
+	if !s.held.none() || !before.none() {
+		doc := s.document(content)
+		for w := range s.watches {
+			w.changed(doc)
+		}
+	}
+	rec.strip()
+	s.arm(n)
+}
+
+// strip drops what is only needed once: the document and its patch.
+func (r *record) strip() { r.base.inline, r.base.packed, r.patch = nil, nil, nil }
+
+// document is what watches are told about the held message. The caller holds mu.
+func (s *topicSlot) document(content Content) Document {
+	if s.held.none() {
+		return Document{}
+	}
+	rec := s.held.rec
+	doc := Document{Position: rec.pos, Content: content, At: rec.at}
+	if rec.change != changeUnknown && rec.pos.Version > 1 {
+		doc.Patch, doc.PatchFrom = rec.patch, freshet.Position{Epoch: rec.pos.Epoch, Version: rec.pos.Version - 1}
+	}
+	return doc
+}
+
+// arm sees to it that the document disappears in time. As in memory, a timer that comes too early arms itself again.
+func (s *topicSlot) arm(n *NATS) {
+	if n.opts.MessageTTL > 0 && s.expiry == nil && !s.held.none() && len(s.watches) > 0 {
+		s.expiry = time.AfterFunc(time.Until(s.held.rec.at.Add(n.opts.MessageTTL)), func() { n.expire(s) })
+	}
+}
+
+func (s *topicSlot) disarm() {
+	if s.expiry != nil {
+		s.expiry.Stop()
+		s.expiry = nil
+	}
+}
+
+func (n *NATS) expire(s *topicSlot) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.expiry == nil || s.held.none() {
+		return
+	}
+	s.expiry = nil
+	if time.Now().Before(s.held.rec.at.Add(n.opts.MessageTTL)) {
+		s.arm(n)
+		return
+	}
+	s.held.expired = true
+	for w := range s.watches {
+		w.changed(Document{})
+	}
+}
+
+// Put implements Documents.
+func (n *NATS) Put(ctx context.Context, topic string, expected freshet.Position, doc Document) (freshet.Position, error) {
+	s, err := n.acquire(topic)
+	if err != nil {
+		return freshet.Position{}, err
+	}
+	defer n.release(s)
+	for range maxTries {
+		s.mu.Lock()
+		h := s.held
+		s.mu.Unlock()
+		if !h.known || h.pos() != expected {
+			if h, err = n.look(ctx, s); err != nil {
+				return freshet.Position{}, err
+			}
+		}
+		if h.pos() != expected {
+			return freshet.Position{}, ErrConflict
+		}
+		pos, err := n.put(ctx, s, h, doc)
+		if !errors.Is(err, ErrConflict) {
+			return pos, err
+		}
+		// Perhaps only the sequence is another one: a renewal, or the last trace of a document that expired.
+		if _, err := n.look(ctx, s); err != nil {
+			return freshet.Position{}, err
+		}
+	}
+	return freshet.Position{}, ErrConflict
+}
+
+// look brings what is held up to date.
+func (n *NATS) look(ctx context.Context, s *topicSlot) (held, error) {
+	if _, err := n.newest(ctx, s, nil); err != nil {
+		return held{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.held, nil
+}
+
+// put writes a document in place of the held one.
+func (n *NATS) put(ctx context.Context, s *topicSlot, h held, doc Document) (freshet.Position, error) {
+	m := newMark()
+	rec := n.successor(&h, doc, m)
+	cleanUp, err := n.fill(ctx, s, &h, rec, doc)
+	if err != nil {
+		return freshet.Position{}, err
+	}
+	doc.Position = rec.pos
+	s.mu.Lock()
+	s.own[m] = &doc
+	s.mu.Unlock()
+	seq, err := n.store(ctx, n.docWrite(s, rec, h.seq, h.mark()), m)
+	s.mu.Lock()
+	delete(s.own, m)
+	if err == nil && s.held.relation(rec, seq) == newer {
+		s.take(n, rec, seq, doc.Content)
+	}
+	s.mu.Unlock()
+	if err == nil && cleanUp {
+		n.dropParts(s.topic, rec, seq)
+	}
+	if errors.Is(err, errOvertaken) {
+		err = nil // it was stored, in order
+	}
+	if err != nil {
+		return freshet.Position{}, err
+	}
+	return rec.pos, nil
+}
+
+// successor is the record that comes after the held one, without its content.
+func (n *NATS) successor(h *held, doc Document, m mark) *record {
+	rec := &record{at: doc.At, marks: []mark{m}}
+	if h.rec != nil {
+		rec.marks = follow(m, h.rec.marks)
+	}
+	switch {
+	case h.none():
+		rec.pos, rec.step, rec.change = freshet.Position{Epoch: n.epochs.next(), Version: 1}, 1, changeWhole
+		return rec
+	case doc.Renewal:
+		rec.pos, rec.step = h.rec.pos, h.rec.step+1
+		return rec
+	}
+	rec.pos, rec.step = freshet.Position{Epoch: h.rec.pos.Epoch, Version: h.rec.pos.Version + 1}, h.rec.step+1
+	if doc.PatchFrom == h.rec.pos {
+		rec.change, rec.patch = changeWhole, doc.Patch
+		if doc.Patch != nil {
+			rec.change = changePatched
+		}
+	}
+	return rec
+}
+
+// ttlSlack is how long the server keeps a message after it expired for us, whose clocks may differ.
+const ttlSlack = time.Minute
+
+func (n *NATS) docWrite(s *topicSlot, rec *record, expected uint64, replaces mark) *write {
+	w := &write{subject: s.subject, expected: expected, replaces: replaces, body: rec.encode()}
+	if n.opts.MessageTTL > 0 {
+		w.ttl = max(0, time.Until(rec.at.Add(n.opts.MessageTTL))) + ttlSlack
+	}
+	return w
+}
+
+// tombTTL is how long a deletion is remembered, for nodes that were away.
+const tombTTL = time.Hour
+
+// Delete implements Documents.
+func (n *NATS) Delete(ctx context.Context, topic string) error {
+	s, err := n.acquire(topic)
+	if err != nil {
+		return err
+	}
+	defer n.release(s)
+	m := newMark()
+	rec := &record{marks: []mark{m}}
+	seq, err := n.store(ctx, &write{subject: s.subject, expected: anySequence, ttl: tombTTL, body: seal(rec.marks, nil)}, m)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	if s.held.relation(rec, seq) == newer {
+		s.take(n, rec, seq, nil)
+	}
+	s.mu.Unlock()
+	n.dropParts(topic, rec, seq)
+	return nil
+}
+
+// Watch implements Documents.
+func (n *NATS) Watch(ctx context.Context, topic string, changed func(Document)) (stop func(), err error) {
+	s, err := n.acquire(topic)
+	if err != nil {
+		return nil, err
+	}
+	w := &watch{changed: changed}
+	if err := n.follow(ctx, s); err == nil {
+		// What is published from now on is heard; what was published before is read.
+		_, err = n.newest(ctx, s, func(doc Document) {
+			changed(doc)
+			s.watches[w] = struct{}{}
+			s.arm(n)
+		})
+		if err != nil {
+			n.release(s)
+			return nil, err
+		}
+	} else {
+		n.release(s)
+		return nil, unknown(err)
+	}
+	return sync.OnceFunc(func() {
+		s.mu.Lock()
+		delete(s.watches, w)
+		s.mu.Unlock()
+		n.release(s)
+	}), nil
+}
+
+// follow subscribes to the topic's news and returns once the servers know it.
+func (n *NATS) follow(ctx context.Context, s *topicSlot) error {
+	s.following.Lock()
+	defer s.following.Unlock()
+	if s.sub != nil {
+		return nil
+	}
+	sub, err := n.conn.ChanSubscribe(n.newSubject(s.topic), n.inbox[shardOf(s.topic)%workers])
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	if err := n.conn.FlushWithContext(ctx); err != nil {
+		_ = sub.Unsubscribe()
+		return err
+	}
+	s.sub = sub
+	return nil
+}
+
+// hear takes news of documents.
+func (n *NATS) hear(inbox <-chan *nats.Msg) {
+	for {
+		select {
+		case <-n.ctx.Done():
+			return
+		case msg := <-inbox:
+			seq, _ := strconv.ParseUint(msg.Header.Get("Nats-Sequence"), 10, 64)
+			n.news(msg.Subject, seq, msg.Data)
+		}
+	}
+}
+
+// news is a message that may be the newest of its topic, or any older one.
+func (n *NATS) news(subject string, seq uint64, data []byte) {
+	n.mu.Lock()
+	s := n.slots[subject[strings.LastIndexByte(subject, '.')+1:]]
+	n.mu.Unlock()
+	if s == nil || seq == 0 {
+		return
+	}
+	marks, _, err := unseal(data)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held.known && seq <= s.held.seq || len(s.watches) == 0 {
+		return // known already, like all that this node wrote itself
+	}
+	var mine *Document
+	if err == nil && len(marks) > 0 {
+		mine = s.own[marks[0]]
+	}
+	rec, err := decodeRecord(data)
+	if err != nil {
+		n.log.Error("news of a document cannot be read", "topic", s.topic, "err", err)
+		return
+	}
+	switch s.held.relation(rec, seq) {
+	case same:
+	case backwards:
+		n.suspect(s)
+	case newer:
+		var content Content
+		var ok bool
+		if mine != nil {
+			content, ok = mine.Content, true
+		} else {
+			content, ok = rec.near(&s.held)
+		}
+		if !ok {
+			n.suspect(s)
+			return
+		}
+		s.take(n, rec, seq, content)
+	}
+}
+
+// near returns the content of a record as far as it can be had without asking anybody: all of it, or what leads on from the
+// held one.
+func (r *record) near(h *held) (Content, bool) {
+	switch {
+	case r.gone():
+		return nil, true
+	case r.base.parts == 0 && len(r.segments) == 0 && len(r.deltas) == 0:
+		return Raw(r.base.inline), true
+	case !h.none() && h.rec.pos.Epoch == r.pos.Epoch && r.covers(h.rec.step):
+		return Steps{Deltas: r.deltas[len(r.deltas)-int(r.step-h.rec.step):]}, true
+	}
+	return nil, false
+}

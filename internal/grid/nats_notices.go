@@ -1,0 +1,159 @@
+package grid
+
+import (
+	"bytes"
+	"context"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Notices are stored for some minutes and repeated by the stream. A node that missed one finds it there at its next look,
+// two seconds later.
+
+const (
+	noticeTTL  = 5 * time.Minute
+	maxUnsent  = 10_000
+	noticeBulk = 256 // in one request
+)
+
+type natsNotices struct {
+	listeners listeners[Notice]
+
+	mu     sync.Mutex
+	seen   uint64 // the sequence up to which notices were heard
+	recent map[uint64]struct{}
+	unsent []Notice
+	wake   chan struct{} // holds one
+}
+
+// listenNotices begins to hear. What was sent before concerns nobody who starts now.
+func (n *NATS) listenNotices(ctx context.Context) error {
+	n.notices.wake = make(chan struct{}, 1)
+	n.notices.recent = make(map[uint64]struct{})
+	_, err := n.conn.Subscribe(n.subject("noted", ">"), func(msg *nats.Msg) {
+		seq, _ := strconv.ParseUint(msg.Header.Get("Nats-Sequence"), 10, 64)
+		n.noticed(message{seq: seq, data: msg.Data})
+	})
+	if err != nil {
+		return err
+	}
+	if err := n.conn.FlushWithContext(ctx); err != nil {
+		return err
+	}
+	msg, err := n.last(ctx, n.subject("note", ">"))
+	n.notices.mu.Lock()
+	n.notices.seen = max(n.notices.seen, msg.seq)
+	n.notices.mu.Unlock()
+	return err
+}
+
+// noticed passes a notice on, once.
+func (n *NATS) noticed(m message) {
+	c := &n.notices
+	c.mu.Lock()
+	_, twice := c.recent[m.seq]
+	c.recent[m.seq] = struct{}{}
+	c.mu.Unlock()
+	_, payload, err := unseal(m.data)
+	if twice || err != nil {
+		return
+	}
+	sender, rest, _ := bytes.Cut(payload, []byte(" "))
+	scope, id, ok := strings.Cut(string(rest), " ")
+	if ok && string(sender) != n.node {
+		c.listeners.tell(Notice{Scope(scope), id})
+	}
+}
+
+// Notify implements Notices. A notice that cannot be sent now is sent as soon as it can.
+func (n *NATS) Notify(ctx context.Context, notice Notice) error {
+	n.notices.listeners.tell(notice)
+	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
+	defer cancel()
+	if err := n.sendNotice(ctx, notice); err != nil {
+		c := &n.notices
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if len(c.unsent) < maxUnsent {
+			c.unsent = append(c.unsent, notice)
+		}
+		select {
+		case c.wake <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+func (n *NATS) sendNotice(ctx context.Context, notice Notice) error {
+	m := newMark()
+	body := seal([]mark{m}, []byte(n.node+" "+string(notice.Scope)+" "+notice.ID))
+	subject := n.subject("note", strconv.FormatUint(uint64(m), 36))
+	_, err := n.publish(ctx, &write{subject: subject, expected: anySequence, ttl: noticeTTL, body: body})
+	return err
+}
+
+// OnNotice implements Notices.
+func (n *NATS) OnNotice(fn func(Notice)) (stop func()) { return n.notices.listeners.add(fn) }
+
+// sendNotices sends what could not be sent before.
+func (n *NATS) sendNotices() {
+	c := &n.notices
+	for {
+		select {
+		case <-n.ctx.Done():
+			return
+		case <-c.wake:
+		}
+		for try := 0; ; try++ {
+			c.mu.Lock()
+			if len(c.unsent) == 0 {
+				c.mu.Unlock()
+				break
+			}
+			next := c.unsent[0]
+			c.mu.Unlock()
+			if err := n.sendNotice(n.ctx, next); err != nil {
+				if !pause(n.ctx, backoff(try)) {
+					return
+				}
+				continue
+			}
+			try = 0
+			c.mu.Lock()
+			c.unsent = c.unsent[1:]
+			c.mu.Unlock()
+		}
+	}
+}
+
+// repairNotices reads the notices since the last look.
+func (n *NATS) repairNotices() {
+	c := &n.notices
+	for {
+		c.mu.Lock()
+		since := c.seen
+		c.mu.Unlock()
+		found, newest := 0, since
+		_, err := n.batch(n.ctx, n.valuesStream(), map[string]any{"seq": since + 1, "next_by_subj": n.subject("note", ">"), "batch": noticeBulk}, func(m message) {
+			found++
+			newest = max(newest, m.seq)
+			n.noticed(m)
+		})
+		c.mu.Lock()
+		c.seen = newest
+		for seq := range c.recent {
+			if seq <= newest {
+				delete(c.recent, seq)
+			}
+		}
+		c.mu.Unlock()
+		if err != nil || found < noticeBulk {
+			return
+		}
+	}
+}

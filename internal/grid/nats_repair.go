@@ -1,0 +1,273 @@
+package grid
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/freshet-io/freshet"
+	"github.com/nats-io/nats.go"
+)
+
+const (
+	beatEvery  = 2 * time.Second
+	sweepSlice = 1000 // topics in one request; a server returns 1,024 messages at most
+)
+
+// repairs is the work of finding what got lost.
+type repairs struct {
+	wake chan struct{} // holds one
+
+	mu       sync.Mutex
+	suspects map[*topicSlot]bool // to be read again; true: being read
+
+	// Owned by beat.
+	beats map[string]uint64 // sequence of this node's last beat, by stream
+	// Owned by repair.
+	swept map[string]uint64 // up to which sequence everything was compared, by stream
+}
+
+func (r *repairs) init() {
+	r.wake = make(chan struct{}, 1)
+	r.suspects = make(map[*topicSlot]bool)
+	r.beats = make(map[string]uint64)
+	r.swept = make(map[string]uint64)
+}
+
+// missed says that news may have got lost.
+func (n *NATS) missed() {
+	n.lost.Store(true)
+	select {
+	case n.repairs.wake <- struct{}{}:
+	default:
+	}
+}
+
+// beat writes something small to every stream now and then: an answer proves that a majority of the servers works.
+func (n *NATS) beat() {
+	ticker := time.NewTicker(beatEvery)
+	defer ticker.Stop()
+	silent := 0
+	for {
+		err := n.beatAll()
+		switch {
+		case err == nil:
+			n.proven.Store(time.Now().UnixNano())
+			silent = 0
+		case n.ctx.Err() != nil:
+			return
+		default:
+			n.excuse.Store(errors.Join(err)) // always the same type, as atomic.Value wants
+			n.lost.Store(true)
+			if silent++; silent%3 == 0 && errors.Is(err, nats.ErrNoResponders) {
+				n.restoreStreams()
+			}
+		}
+		select {
+		case <-n.ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+func (n *NATS) beatAll() error {
+	for i, stream := range n.docStreams() {
+		shard := uint32(i * shards / n.opts.Streams)
+		began := time.Now()
+		seq, err := n.publish(n.ctx, &write{subject: n.subject("beat", shardToken(shard), n.node), expected: anySequence, ttl: time.Minute, body: []byte{format, 0}})
+		if err != nil {
+			return err
+		}
+		if seq < n.repairs.beats[stream] {
+			n.log.Error("the stream was emptied; documents are lost until they are published again", "stream", stream)
+			n.suspectAll(stream)
+		}
+		n.repairs.beats[stream] = seq
+		if time.Since(began) > time.Second {
+			n.missed() // an election, perhaps: its news may not have been told
+		}
+	}
+	return nil
+}
+
+// restoreStreams makes streams again that somebody deleted.
+func (n *NATS) restoreStreams() {
+	ctx, cancel := context.WithTimeout(n.ctx, readTimeout)
+	defer cancel()
+	if err := n.ensureStreams(ctx); err != nil {
+		n.log.Error("streams cannot be restored", "err", err)
+	}
+}
+
+// prove asks a majority whether the last sequence of a subject is seq.
+func (n *NATS) prove(ctx context.Context, subject string, seq uint64) (bool, error) {
+	shard, _, _ := strings.Cut(strings.TrimPrefix(subject, n.subject("doc", "")), ".")
+	m := newMark()
+	_, err := n.store(ctx, &write{
+		subject: n.subject("beat", shard, n.node), checked: subject, expected: seq, ttl: time.Minute, body: seal([]mark{m}, nil),
+	}, m)
+	if errors.Is(err, ErrConflict) || errors.Is(err, errOvertaken) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Confirm returns nil if the newest document of a topic surely is the one at a position, and ErrConflict if it may be another
+// one. What a node holds is not proof: news may have got lost on the way.
+func (n *NATS) Confirm(ctx context.Context, topic string, pos freshet.Position) error {
+	s, err := n.acquire(topic)
+	if err != nil {
+		return err
+	}
+	defer n.release(s)
+	s.mu.Lock()
+	h := s.held
+	s.mu.Unlock()
+	if !h.known || h.pos() != pos {
+		return ErrConflict
+	}
+	proven, err := n.prove(ctx, s.subject, h.seq)
+	if err == nil && !proven {
+		err = ErrConflict
+	}
+	return err
+}
+
+// repair compares what is held with the streams.
+func (n *NATS) repair() {
+	ticker := time.NewTicker(beatEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-n.ctx.Done():
+			return
+		case <-n.repairs.wake:
+		case <-ticker.C:
+		}
+		n.lost.Store(false)
+		for _, stream := range n.docStreams() {
+			if err := n.sweep(stream); err != nil && n.ctx.Err() == nil {
+				n.log.Debug("documents could not be compared", "stream", stream, "err", err)
+				n.lost.Store(true)
+			}
+		}
+		n.repairNotices()
+		n.announceAll()
+	}
+}
+
+// sweep reads what changed in the followed topics of a stream since the last time. Most of it is known already.
+func (n *NATS) sweep(stream string) error {
+	old, fresh := n.followed(stream)
+	since := n.repairs.swept[stream]
+	upTo := uint64(0)
+	for _, part := range []struct {
+		slots []*topicSlot
+		since uint64
+	}{{old, since}, {fresh, 0}} {
+		for begin := 0; begin < len(part.slots); begin += sweepSlice {
+			slice := part.slots[begin:min(begin+sweepSlice, len(part.slots))]
+			reached, err := n.sweepSlice(stream, slice, part.since)
+			if err != nil {
+				return err
+			}
+			if reached > 0 && (upTo == 0 || reached < upTo) {
+				upTo = reached
+			}
+		}
+	}
+	n.repairs.swept[stream] = max(since, upTo)
+	return nil
+}
+
+// followed returns the topics of a stream that are watched here: those that were compared before, and the others.
+func (n *NATS) followed(stream string) (old, fresh []*topicSlot) {
+	n.mu.Lock()
+	all := make([]*topicSlot, 0, len(n.slots))
+	for _, s := range n.slots {
+		all = append(all, s)
+	}
+	n.mu.Unlock()
+	for _, s := range all {
+		if n.streamOf(s.subject) != stream {
+			continue
+		}
+		s.mu.Lock()
+		watched, swept := len(s.watches) > 0, s.swept
+		s.mu.Unlock()
+		switch {
+		case watched && swept:
+			old = append(old, s)
+		case watched:
+			fresh = append(fresh, s)
+		}
+	}
+	return old, fresh
+}
+
+func (n *NATS) sweepSlice(stream string, slots []*topicSlot, since uint64) (upTo uint64, err error) {
+	subjects := make([]string, len(slots))
+	for i, s := range slots {
+		subjects[i] = s.subject
+	}
+	upTo, err = n.batch(n.ctx, stream, map[string]any{"multi_last": subjects, "seq": since + 1}, func(m message) {
+		n.news(m.subject, m.seq, m.data)
+	})
+	if err != nil {
+		return 0, err
+	}
+	for _, s := range slots {
+		s.mu.Lock()
+		s.swept = true
+		s.mu.Unlock()
+	}
+	return upTo, nil
+}
+
+// suspect has a topic read from the leader, because something about it does not fit. It never blocks.
+func (n *NATS) suspect(s *topicSlot) {
+	r := &n.repairs
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, known := r.suspects[s]; known {
+		r.suspects[s] = true // once more, after the read under way
+		return
+	}
+	if n.spawn(func() { n.clear(s) }) {
+		r.suspects[s] = false
+	}
+}
+
+// suspectAll has every followed topic of a stream read again.
+func (n *NATS) suspectAll(stream string) {
+	old, fresh := n.followed(stream)
+	for _, s := range append(old, fresh...) {
+		s.mu.Lock()
+		s.swept = false
+		s.mu.Unlock()
+		n.suspect(s)
+	}
+}
+
+func (n *NATS) clear(s *topicSlot) {
+	r := &n.repairs
+	for {
+		if _, err := n.newest(n.ctx, s, nil); err != nil && n.ctx.Err() == nil {
+			n.log.Warn("a document could not be compared", "topic", s.topic, "err", err)
+			s.mu.Lock()
+			s.swept = false // the next sweep tries again
+			s.mu.Unlock()
+		}
+		r.mu.Lock()
+		if !r.suspects[s] || n.ctx.Err() != nil {
+			delete(r.suspects, s)
+			r.mu.Unlock()
+			return
+		}
+		r.suspects[s] = false
+		r.mu.Unlock()
+	}
+}
