@@ -37,27 +37,32 @@ func (s *Items) Delta(new *Items) *Delta {
 	if s == new || d.foreign {
 		return d
 	}
+	s.unshared(new, d.compare)
+	return d
+}
+
+// unshared calls fn for each pair of stretches of items that the states do not share, in order. One of them may be empty.
+func (s *Items) unshared(new *Items, fn func(a, b []entry)) {
 	a, b := s.vector.chunks, new.vector.chunks
 	for len(a) > 0 && len(b) > 0 {
 		switch first, second := a[0], b[0]; {
 		case first == second:
 			a, b = a[1:], b[1:]
 		case first.last() < second.entries[0].serial:
-			d.compare(first.entries, nil)
+			fn(first.entries, nil)
 			a = a[1:]
 		default:
 			// A chunk never takes items of another, so these two are versions of one.
-			d.compare(first.entries, second.entries)
+			fn(first.entries, second.entries)
 			a, b = a[1:], b[1:]
 		}
 	}
 	for _, c := range a {
-		d.compare(c.entries, nil)
+		fn(c.entries, nil)
 	}
 	for _, c := range b {
-		d.compare(nil, c.entries)
+		fn(nil, c.entries)
 	}
-	return d
 }
 
 func (c *chunk) last() uint64 { return c.entries[len(c.entries)-1].serial }

@@ -94,6 +94,26 @@ func (r Rules) Load(prev State, stored []byte) (State, error) {
 	return doc, nil
 }
 
+// StoreDelta returns what leads from one state to the next in the form in which it is kept outside this process, or nil if only
+// the whole can be kept: on a snapshot topic, and if the one was not made from the other.
+func (r Rules) StoreDelta(old, new State) []byte {
+	before, ok := old.(*Items)
+	after, ok2 := new.(*Items)
+	if !ok || !ok2 || before == nil {
+		return nil
+	}
+	return after.storeDelta(before)
+}
+
+// LoadDelta is the reverse of StoreDelta: it returns the state that follows prev. It takes delta over.
+func (r Rules) LoadDelta(prev State, delta []byte) (State, error) {
+	items, ok := prev.(*Items)
+	if !ok || items == nil {
+		return nil, errStored
+	}
+	return r.loadDelta(items, delta)
+}
+
 // documentOf returns the document of a snapshot topic's state, nil for a nil State.
 func documentOf(s State) *jsonpatch.Document {
 	doc, _ := s.(*jsonpatch.Document)

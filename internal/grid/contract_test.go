@@ -25,6 +25,7 @@ type pace struct {
 
 // forEachGrid runs the contract on every engine. Memory runs in a bubble, so that its hours pass at once; NATS takes its time.
 func forEachGrid(t *testing.T, contract func(t *testing.T, g grid.Grid, p pace)) {
+	t.Parallel()
 	t.Run("memory", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := pace{ttl: time.Hour, margin: time.Second, claim: 10 * time.Second, settle: func(func() bool) { synctest.Wait() }}

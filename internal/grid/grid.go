@@ -43,6 +43,10 @@ type Documents interface {
 	// epoch but need not be consecutive. Once Put returned nil the document is stored and ordered.
 	Put(ctx context.Context, topic string, expected freshet.Position, doc Document) (freshet.Position, error)
 
+	// Confirm returns nil if the topic's newest document surely is the one at pos, and ErrConflict if it may be another one.
+	// What a watch was told last is no proof: the next call may be late.
+	Confirm(ctx context.Context, topic string, pos freshet.Position) error
+
 	// Delete drops the topic's document and its history. A document put later begins a new epoch.
 	Delete(ctx context.Context, topic string) error
 

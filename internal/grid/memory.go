@@ -83,6 +83,15 @@ func (m *Memory) Put(_ context.Context, topic string, expected freshet.Position,
 	return doc.Position, nil
 }
 
+// Confirm implements Documents.
+func (m *Memory) Confirm(ctx context.Context, topic string, pos freshet.Position) error {
+	doc, err := m.Document(ctx, topic)
+	if err == nil && doc.Position != pos {
+		err = ErrConflict
+	}
+	return err
+}
+
 // Delete implements Documents.
 func (m *Memory) Delete(_ context.Context, topic string) error {
 	s := m.acquire(topic)

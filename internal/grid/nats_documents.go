@@ -264,7 +264,10 @@ func (s *topicSlot) document(content Content) Document {
 	rec := s.held.rec
 	doc := Document{Position: rec.pos, Content: content, At: rec.at}
 	if rec.change != changeUnknown && rec.pos.Version > 1 {
-		doc.Patch, doc.PatchFrom = rec.patch, freshet.Position{Epoch: rec.pos.Epoch, Version: rec.pos.Version - 1}
+		doc.PatchFrom = freshet.Position{Epoch: rec.pos.Epoch, Version: rec.pos.Version - 1}
+		if rec.change == changePatched {
+			doc.Patch = rec.patch
+		}
 	}
 	return doc
 }

@@ -115,8 +115,7 @@ func (n *NATS) prove(ctx context.Context, subject string, seq uint64) (bool, err
 	return err == nil, err
 }
 
-// Confirm returns nil if the newest document of a topic surely is the one at a position, and ErrConflict if it may be another
-// one. What a node holds is not proof: news may have got lost on the way.
+// Confirm implements Documents.
 func (n *NATS) Confirm(ctx context.Context, topic string, pos freshet.Position) error {
 	s, err := n.acquire(topic)
 	if err != nil {

@@ -45,9 +45,11 @@ func (r *Router) publish(ctx context.Context, topic *freshet.Topic, p Publicatio
 func (r *Router) publishTo(ctx context.Context, t *topic, p Publication, force bool) (Outcome, error) {
 	t.publishing.Lock()
 	defer t.publishing.Unlock()
-	for range maxRaces {
+	for race := range maxRaces {
 		out, err := t.publish(ctx, p, force)
-		if !errors.Is(err, grid.ErrConflict) {
+		// What this node holds may be old, so a refusal because of it is looked at twice.
+		again := errors.Is(err, grid.ErrConflict) || race == 0 && dependsOnHeld(err)
+		if !again {
 			return out, err
 		}
 		doc, err := r.grid.Document(ctx, t.id)
@@ -57,6 +59,11 @@ func (r *Router) publishTo(ctx context.Context, t *topic, p Publication, force b
 		t.changed(doc)
 	}
 	return Outcome{}, freshet.Errorf(freshet.Unavailable, "Too many publications to this topic at once; try again")
+}
+
+func dependsOnHeld(err error) bool {
+	kind := freshet.KindOf(err)
+	return err != nil && (kind == freshet.PreconditionFailed || kind == freshet.Conflict)
 }
 
 // publish tries once. The caller holds t.publishing.
@@ -81,10 +88,13 @@ func (t *topic) publish(ctx context.Context, p Publication, force bool) (Outcome
 			return Outcome{Position: pos, Dropped: true}, nil
 		}
 	}
-	doc := grid.Document{Content: &stored{t.rules, next.State}, At: now, Patch: next.Change.Patch, PatchFrom: pos}
+	doc := grid.Document{Content: t.contentOf(next.State, held), At: now, Patch: next.Change.Patch, PatchFrom: pos}
 	if next.Change.Kind == jsonpatch.Same {
-		if pos.IsZero() || !t.dueForRenewal(at, now) {
-			return Outcome{Position: pos}, nil
+		if pos.IsZero() {
+			return Outcome{}, nil // an empty publication, which changes nothing whatever there is
+		}
+		if !t.dueForRenewal(at, now) {
+			return Outcome{Position: pos}, t.router.grid.Confirm(ctx, t.id, pos)
 		}
 		doc.Renewal = true
 	}

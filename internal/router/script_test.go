@@ -18,10 +18,7 @@ import (
 	"github.com/freshet-io/freshet/internal/fanout"
 	"github.com/freshet-io/freshet/internal/grid"
 	"github.com/freshet-io/freshet/internal/router"
-	"go.uber.org/goleak"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestDelivery runs the scripts in testdata. A script is a sequence of lines:
 //
@@ -34,7 +31,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 //	expect NAME EVENT ID JSON             the next event
 //	expect NAME nothing
 //
-// Epochs are written e1, e2 … in order of appearance.
+// Epochs are written e1, e2 … in order of appearance. On a cluster every subscriber is there once on each node, publications go
+// to the first one, and an hour is a few seconds.
 func TestDelivery(t *testing.T) {
 	scripts, err := filepath.Glob("testdata/*.script")
 	if err != nil || len(scripts) == 0 {
@@ -42,11 +40,21 @@ func TestDelivery(t *testing.T) {
 	}
 	for _, path := range scripts {
 		name := strings.TrimSuffix(filepath.Base(path), ".script")
-		t.Run(name+"/memory", func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { runScript(t, path, func(m *grid.Memory) grid.Grid { return m }) })
-		})
-		t.Run(name+"/remote", func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { runScript(t, path, func(m *grid.Memory) grid.Grid { return remoteGrid{m} }) })
+		for engine, wrap := range map[string]func(*grid.Memory) grid.Grid{
+			"memory": func(m *grid.Memory) grid.Grid { return m },
+			"remote": func(m *grid.Memory) grid.Grid { return remoteGrid{m} },
+		} {
+			t.Run(name+"/"+engine, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					m := grid.NewMemory(grid.MemoryOptions{MessageTTL: time.Hour})
+					defer m.Close()
+					runScript(t, path, time.Hour, wrap(m))
+				})
+			})
+		}
+		t.Run(name+"/cluster", func(t *testing.T) {
+			t.Parallel()
+			runScript(t, path, clusterHour, cluster(t, 2, clusterHour)...)
 		})
 	}
 }
@@ -63,10 +71,11 @@ func (g remoteGrid) Put(ctx context.Context, topic string, expected freshet.Posi
 type script struct {
 	t      *testing.T
 	where  string
-	grid   *grid.Memory
-	router *router.Router
+	hour   time.Duration
+	grids  []grid.Grid
+	nodes  []*router.Router
 	topic  freshet.Topic
-	subs   map[string]*subscriber
+	subs   map[string][]*subscriber // one for each node
 	epochs map[string]string
 	lastID map[string]string
 }
@@ -79,22 +88,24 @@ type subscriber struct {
 	pending    []string
 }
 
-const scriptTTL = time.Hour
-
-func runScript(t *testing.T, path string, wrap func(*grid.Memory) grid.Grid) {
+// runScript runs a script on nodes that share a grid, each through its own.
+func runScript(t *testing.T, path string, hour time.Duration, grids ...grid.Grid) {
 	file, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	s := &script{t: t, subs: map[string]*subscriber{}, epochs: map[string]string{}, lastID: map[string]string{}}
-	s.grid = grid.NewMemory(grid.MemoryOptions{MessageTTL: scriptTTL})
-	defer s.grid.Close()
-	s.router = router.New(wrap(s.grid), router.Options{MessageTTL: scriptTTL})
-	defer s.router.Close()
+	s := &script{t: t, hour: hour, grids: grids, subs: map[string][]*subscriber{}, epochs: map[string]string{}, lastID: map[string]string{}}
+	for _, g := range grids {
+		node := router.New(g, router.Options{MessageTTL: hour})
+		defer node.Close()
+		s.nodes = append(s.nodes, node)
+	}
 	defer func() {
-		for _, sub := range s.subs {
-			sub.feed.Close()
+		for _, each := range s.subs {
+			for _, sub := range each {
+				sub.feed.Close()
+			}
 		}
 	}()
 	lines := bufio.NewScanner(file)
@@ -106,7 +117,29 @@ func runScript(t *testing.T, path string, wrap func(*grid.Memory) grid.Grid) {
 		s.where = fmt.Sprintf("%s:%d: %s", path, n, line)
 		verb, rest, _ := strings.Cut(line, " ")
 		s.do(verb, rest)
+	}
+}
+
+// settle waits until every node knows what the grid knows.
+func (s *script) settle() {
+	if len(s.grids) == 1 {
 		synctest.Wait()
+		return
+	}
+	want, err := s.grids[0].Document(s.t.Context(), s.topic.ID)
+	if err != nil {
+		s.t.Fatalf("%s: %v", s.where, err)
+	}
+	for _, node := range s.nodes {
+		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+			_, at, err := node.Document(s.t.Context(), s.topic)
+			if err != nil || time.Now().After(deadline) {
+				s.t.Fatalf("%s: a node is at %v, not at %v: %v", s.where, at, want.Position, err)
+			}
+			if at == want.Position {
+				break
+			}
+		}
 	}
 }
 
@@ -123,16 +156,20 @@ func (s *script) do(verb, rest string) {
 	case "merge":
 		s.publish(router.MergePatch, rest)
 	case "leave":
-		s.subs[rest].feed.Close()
+		for _, sub := range s.subs[rest] {
+			sub.feed.Close()
+		}
 		delete(s.subs, rest)
 	case "advance":
 		d, err := time.ParseDuration(rest)
 		if err != nil {
 			s.t.Fatalf("%s: %v", s.where, err)
 		}
-		time.Sleep(d)
+		time.Sleep(time.Duration(float64(d) * s.hour.Hours()))
+		s.settle()
 	case "delete":
-		s.grid.Delete(s.t.Context(), s.topic.ID)
+		s.grids[0].Delete(s.t.Context(), s.topic.ID)
+		s.settle()
 	case "expect":
 		name, want, _ := strings.Cut(rest, " ")
 		s.expect(name, want)
@@ -176,24 +213,27 @@ func (s *script) subscribe(args []string) {
 			s.t.Fatalf("%s: unknown option %s", s.where, option)
 		}
 	}
-	feed, err := s.router.Subscribe(s.t.Context(), &s.topic, v)
-	if err != nil {
-		s.t.Fatalf("%s: %v", s.where, err)
+	for _, node := range s.nodes {
+		feed, err := node.Subscribe(s.t.Context(), &s.topic, v)
+		if err != nil {
+			s.t.Fatalf("%s: %v", s.where, err)
+		}
+		sub := &subscriber{feed: feed, compressed: v.Compressed, mark: v.Filter.Mark()}
+		s.subs[args[0]] = append(s.subs[args[0]], sub)
+		sub.take(s, args[0], feed.Begin(from))
 	}
-	sub := &subscriber{feed: feed, compressed: v.Compressed, mark: v.Filter.Mark()}
-	s.subs[args[0]] = sub
-	sub.take(s, args[0], feed.Begin(from))
 }
 
 func (s *script) publish(form router.Form, rest string) {
 	body, wantKind, refused := strings.Cut(rest, " ! ")
-	_, err := s.router.Publish(s.t.Context(), &s.topic, router.Publication{Body: []byte(body), Form: form})
+	_, err := s.nodes[0].Publish(s.t.Context(), &s.topic, router.Publication{Body: []byte(body), Form: form})
 	if refused && err != nil && fmt.Sprint(int(freshet.KindOf(err))) == fmt.Sprint(int(kinds[wantKind])) {
 		return
 	}
 	if err != nil || refused {
 		s.t.Fatalf("%s: got %v", s.where, err)
 	}
+	s.settle()
 }
 
 var kinds = map[string]freshet.Kind{
@@ -201,17 +241,18 @@ var kinds = map[string]freshet.Kind{
 }
 
 func (s *script) expect(name, want string) {
-	sub := s.subs[name]
-	if len(sub.pending) == 0 {
-		sub.take(s, name, sub.feed.Since(sub.cursor))
-	}
-	got := "nothing"
-	if len(sub.pending) > 0 {
-		got = sub.pending[0]
-		sub.pending = sub.pending[1:]
-	}
-	if got != want {
-		s.t.Fatalf("%s: got %s", s.where, got)
+	for node, sub := range s.subs[name] {
+		if len(sub.pending) == 0 {
+			sub.take(s, name, sub.feed.Since(sub.cursor))
+		}
+		got := "nothing"
+		if len(sub.pending) > 0 {
+			got = sub.pending[0]
+			sub.pending = sub.pending[1:]
+		}
+		if got != want {
+			s.t.Fatalf("%s: got %s on node %d", s.where, got, node+1)
+		}
 	}
 }
 

@@ -57,6 +57,27 @@ type stored struct {
 // Bytes implements grid.Content.
 func (s *stored) Bytes() []byte { return s.rules.Store(s.state) }
 
+// held returns the state itself.
+func (s *stored) held() content.State { return s.state }
+
+// storedItems is the state of an item topic, which can also be carried as the step from the one before.
+type storedItems struct {
+	stored
+	prev content.State
+}
+
+// Delta implements grid.Incremental.
+func (s *storedItems) Delta() []byte { return s.rules.StoreDelta(s.prev, s.state) }
+
+// contentOf is what the grid gets to carry for a state that replaces another one.
+func (t *topic) contentOf(state, prev content.State) grid.Content {
+	s := stored{t.rules, state}
+	if t.rules.IsItems() {
+		return &storedItems{s, prev}
+	}
+	return &s
+}
+
 // followTimeout bounds how long the first use of a topic waits for the grid.
 const followTimeout = 10 * time.Second
 
@@ -163,16 +184,36 @@ func (t *topic) changeTo(doc grid.Document, state content.State) jsonpatch.Chang
 }
 
 func (t *topic) stateOf(doc grid.Document) (content.State, bool) {
-	if s, ok := doc.Content.(*stored); ok {
-		return s.state, true
+	if s, ok := doc.Content.(interface{ held() content.State }); ok {
+		return s.held(), true
 	}
-	state, err := t.rules.Load(t.state, doc.Content.Bytes())
+	state, err := t.load(doc.Content)
 	if err != nil {
 		// What cannot be read cannot be served; the next publication repairs it.
 		t.router.log.Error("document in the grid is unreadable", "topic", t.id, "position", doc.Position.String(), "err", err)
 		return nil, false
 	}
 	return state, true
+}
+
+// load makes the state that another node put into the grid.
+func (t *topic) load(c grid.Content) (state content.State, err error) {
+	steps, ok := c.(grid.Steps)
+	if !ok {
+		return t.rules.Load(t.state, c.Bytes())
+	}
+	state = t.state
+	if steps.Base != nil {
+		if state, err = t.rules.Load(t.state, steps.Base); err != nil {
+			return nil, err
+		}
+	}
+	for _, delta := range steps.Deltas {
+		if state, err = t.rules.LoadDelta(state, delta); err != nil {
+			return nil, err
+		}
+	}
+	return state, nil
 }
 
 // armExpiry sees to it that single items disappear when their time has come.
@@ -203,7 +244,7 @@ func (t *topic) expireItems() {
 		ctx, cancel := context.WithTimeout(context.Background(), followTimeout)
 		defer cancel()
 		// The TTL of the whole document goes on counting from the last publication. A failure is made good below.
-		doc := grid.Document{Content: &stored{t.rules, left}, At: at, Patch: change.Patch, PatchFrom: pos}
+		doc := grid.Document{Content: t.contentOf(left, items), At: at, Patch: change.Patch, PatchFrom: pos}
 		if _, err := t.router.grid.Put(ctx, t.id, pos, doc); err != nil {
 			t.router.log.Debug("items did not expire", "topic", t.id, "err", err)
 		}

@@ -1,0 +1,67 @@
+package router_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/grid/natsserver"
+)
+
+// clusterHour is what an hour of a script is on a cluster, where time cannot be hurried.
+const clusterHour = 6 * time.Second
+
+// natsServer is one NATS server for all tests of the package.
+var natsServer = sync.OnceValues(func() (*natsserver.Server, error) {
+	dir, err := os.MkdirTemp("", "freshet-router-")
+	if err != nil {
+		return nil, err
+	}
+	cleanUp = func() { os.RemoveAll(dir) }
+	return natsserver.Start(context.Background(), natsserver.Options{Name: "test", Dir: dir})
+})
+
+var cleanUp func()
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if cleanUp != nil {
+		if s, err := natsServer(); err == nil {
+			s.Close()
+		}
+		cleanUp()
+	}
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// cluster returns the grids of several nodes of one cluster.
+func cluster(t *testing.T, nodes int, ttl time.Duration) []grid.Grid {
+	t.Helper()
+	server, err := natsServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	prefix := "t" + strings.ToLower(freshet.NewID())
+	var all []grid.Grid
+	for range nodes {
+		g, err := grid.OpenNATS(t.Context(), grid.NATSOptions{InProcess: server, Prefix: prefix, MessageTTL: ttl})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { g.Close() })
+		all = append(all, g)
+	}
+	return all
+}
