@@ -25,6 +25,7 @@ var layers = []struct {
 	{"nouns", []string{"."}},
 	{"codecs", []string{"internal/jsonpatch", "internal/sse"}},
 	{"client", []string{"client", "internal/screen", "examples"}},
+	{"embedded servers", []string{"internal/grid/natsserver"}},
 	{"engines", []string{"internal/content", "internal/store", "internal/grid", "internal/fanout", "internal/httpkit", "internal/settings"}},
 	{"descriptions", []string{"internal/openapi"}},
 	{"rules", []string{"internal/catalog", "internal/router"}},
@@ -43,7 +44,7 @@ var reserved = []struct {
 	owners  []string
 }{
 	{"SQL", []string{"database/sql", "database/sql/", "github.com/jackc/", "github.com/ncruces/", "github.com/pressly/"}, []string{"internal/store", "internal/pgtest"}},
-	{"NATS", []string{"github.com/nats-io/"}, []string{"internal/grid"}},
+	{"NATS", []string{"github.com/nats-io/"}, []string{"internal/grid", "internal/grid/natsserver"}},
 	{"commands", []string{"github.com/spf13/"}, []string{"internal/cli", "internal/settings"}},
 	{"tokens", []string{"github.com/golang-jwt/", "github.com/alexedwards/"}, []string{"internal/catalog"}},
 }

@@ -30,6 +30,7 @@ type Documents interface {
 type Options struct {
 	Production    bool
 	OpenSignUp    bool
+	Reader        bool // only answers questions: writes nothing, and needs no right to
 	TokenLifetime time.Duration
 	TokenSecret   []byte // overrides the one in the store when not empty
 	AdminEmail    string
@@ -81,19 +82,30 @@ func New(ctx context.Context, s *store.Store, notifier Notifier, opts Options) (
 		keys:      newCache[keyRef, *store.KeyOwner](opts.Now),
 		topics:    newCache[string, *store.TopicAccess](opts.Now),
 	}
-	if err := c.loadSecret(ctx); err != nil {
-		return nil, err
-	}
-	seals, err := newSeals(c.secret)
-	if err != nil {
-		return nil, fmt.Errorf("seal of credentials: %w", err)
-	}
-	c.seals = seals
-	if err := c.ensureAdmin(ctx); err != nil {
+	if err := c.prepare(ctx); err != nil {
 		return nil, err
 	}
 	c.stop = notifier.OnNotice(c.forget)
 	return c, nil
+}
+
+// prepare makes what the first start must make, or waits for it.
+func (c *Catalog) prepare(ctx context.Context) error {
+	load := c.loadSecret
+	if c.opts.Reader {
+		load = c.awaitSecret
+	}
+	err := load(ctx)
+	if err != nil {
+		return err
+	}
+	if c.seals, err = newSeals(c.secret); err != nil {
+		return fmt.Errorf("seal of credentials: %w", err)
+	}
+	if c.opts.Reader {
+		return nil
+	}
+	return c.ensureAdmin(ctx)
 }
 
 // Close ends the catalog's interest in notices. The store stays open: whoever opened it closes it.
@@ -174,6 +186,27 @@ func rename(err error, noun string) error {
 // taken names the field whose value somebody else has.
 func taken(cause error, field, msg string) error {
 	return &freshet.Error{Kind: freshet.Conflict, Msg: msg, Fields: []freshet.FieldError{{Field: field, Message: "is taken"}}, Err: cause}
+}
+
+// secretLook is how often a process that may not make the secret looks for it.
+const secretLook = 200 * time.Millisecond
+
+// awaitSecret waits until a process with the role manage has made the secret.
+func (c *Catalog) awaitSecret(ctx context.Context) (err error) {
+	if len(c.opts.TokenSecret) > 0 {
+		c.secret = c.opts.TokenSecret
+		return nil
+	}
+	for {
+		if c.secret, err = c.store.Secret(ctx, "token"); freshet.KindOf(err) != freshet.NotFound {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return freshet.Errorf(freshet.Unavailable, "The database has no token secret yet: start a process with the role manage, which makes it")
+		case <-time.After(secretLook):
+		}
+	}
 }
 
 func (c *Catalog) loadSecret(ctx context.Context) error {

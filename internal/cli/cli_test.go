@@ -120,7 +120,7 @@ func TestMistakesGetOneLineAndAHint(t *testing.T) {
 		{"serve --data", 2, "--data needs a value, as in --data DIR", "freshet serve --help explains it"},
 		{"completion", 2, "which shell? One of bash, zsh, fish, powershell", "freshet completion --help explains it"},
 		{"completion bsh", 2, `"bsh" is not one of bash, zsh, fish, powershell; did you mean bash?`, "freshet completion --help explains it"},
-		{"serve --nats nats://x", 2, "--nats: nats cannot be used yet: this version runs on one node with its in-process grid; leave it empty", ""},
+		{"serve --nats x:4222", 2, "--nats: nats must be empty (one node alone), embedded, or URLs such as nats://user:password@host:4222,nats://other:4222", ""},
 		{"config check --dta x", 2, "--dta is not a flag; did you mean --data?", ""},
 		{"serve --log-level=loud", 2, `--log-level: log.level must be one of debug, info, warn, error, not "loud"`, ""},
 	} {

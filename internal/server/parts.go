@@ -9,6 +9,7 @@ import (
 	"github.com/freshet-io/freshet/internal/fanout"
 	"github.com/freshet-io/freshet/internal/gateway"
 	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/grid/natsserver"
 	"github.com/freshet-io/freshet/internal/manage"
 	"github.com/freshet-io/freshet/internal/poll"
 	"github.com/freshet-io/freshet/internal/publish"
@@ -28,7 +29,8 @@ type parts struct {
 
 	// Owned by the stages.
 	store      *store.Store
-	grid       *grid.Memory
+	grid       grid.Grid
+	nats       *natsserver.Server // embedded; nil without one
 	router     *router.Router
 	catalog    *catalog.Catalog
 	fanout     *fanout.Fanout
@@ -40,14 +42,14 @@ type parts struct {
 	administration later // of the gateway
 }
 
-func (p *parts) openStore(ctx context.Context) (err error) {
-	p.store, err = store.Open(ctx, store.Location{URL: p.settings.Database.Reveal(), Dir: p.settings.Data})
-	return err
-}
+// reads reports whether the process leaves it to others to make what a database must have. An embedded one has no others.
+func (p *parts) reads() bool { return !p.settings.Has(settings.RoleManage) && p.settings.Database != "" }
 
-func (p *parts) openGrid(context.Context) error {
-	p.grid = grid.NewMemory(grid.MemoryOptions{MessageTTL: p.settings.Grid.MessageTTL})
-	return nil
+func (p *parts) openStore(ctx context.Context) (err error) {
+	p.store, err = store.Open(ctx, store.Location{
+		URL: p.settings.Database.Reveal(), Dir: p.settings.Data, Reader: p.reads(),
+	})
+	return err
 }
 
 func (p *parts) openRouter(context.Context) error {
@@ -60,6 +62,7 @@ func (p *parts) openCatalog(ctx context.Context) (err error) {
 	p.catalog, err = catalog.New(ctx, p.store, p.grid, catalog.Options{
 		Production:    s.Environment == settings.Production,
 		OpenSignUp:    s.Signup == settings.SignupOpen,
+		Reader:        p.reads(),
 		TokenLifetime: s.Token.Lifetime,
 		TokenSecret:   []byte(s.Token.Secret.Reveal()),
 		AdminEmail:    s.Admin.Email,

@@ -12,6 +12,8 @@ import (
 type check struct {
 	name string
 	ask  func(ctx context.Context) error
+
+	lenient bool // shown, but no reason to send requests elsewhere
 }
 
 // phase is where the process is in its life.
@@ -73,7 +75,7 @@ func (r *readiness) ask(ctx context.Context) report {
 	rep := report{Ready: phase == serving, Phase: phaseNames[phase], Checks: make(map[string]string, len(checks))}
 	for i, c := range checks {
 		rep.Checks[c.name] = answers[i]
-		rep.Ready = rep.Ready && answers[i] == ok
+		rep.Ready = rep.Ready && (answers[i] == ok || c.lenient)
 	}
 	return rep
 }

@@ -26,8 +26,9 @@ func ask(t *testing.T, r *readiness) (int, report) {
 }
 
 func TestReadyMeansServingWithEveryCheckPassed(t *testing.T) {
-	fine := check{"store", func(context.Context) error { return nil }}
-	broken := check{"grid", func(context.Context) error { return errors.New("no quorum") }}
+	fine := check{name: "store", ask: func(context.Context) error { return nil }}
+	broken := check{name: "grid", ask: func(context.Context) error { return errors.New("no quorum") }}
+	away := check{name: "store", ask: func(context.Context) error { return errors.New("away") }, lenient: true}
 	for _, c := range []struct {
 		name   string
 		phase  phase
@@ -39,6 +40,7 @@ func TestReadyMeansServingWithEveryCheckPassed(t *testing.T) {
 		{"serving", serving, nil, 200, report{Ready: true, Phase: "serving"}},
 		{"serving with a check", serving, []check{fine}, 200, report{Ready: true, Phase: "serving", Checks: map[string]string{"store": "ok"}}},
 		{"a broken dependency", serving, []check{fine, broken}, 503, report{Phase: "serving", Checks: map[string]string{"store": "ok", "grid": "no quorum"}}},
+		{"a dependency that can be done without", serving, []check{away}, 200, report{Ready: true, Phase: "serving", Checks: map[string]string{"store": "away"}}},
 		{"draining", draining, []check{fine}, 503, report{Phase: "draining", Checks: map[string]string{"store": "ok"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -60,7 +62,7 @@ func TestAProbeWaitsForTheSlowestCheckAndNoLonger(t *testing.T) {
 		r := &readiness{}
 		r.enter(serving)
 		for range 3 {
-			r.add(check{"slow", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }})
+			r.add(check{name: "slow", ask: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }})
 		}
 		begin := time.Now()
 		if status, _ := ask(t, r); status != http.StatusServiceUnavailable || time.Since(begin) != checkTimeout {

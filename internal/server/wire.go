@@ -48,12 +48,26 @@ func wire(o *Options, p *ports, r *readiness, failed chan<- error) *stages {
 				if err := parts.openStore(ctx); err != nil {
 					return err
 				}
-				r.add(check{name: "store", ask: parts.store.Ping}) // only now: probes are answered while it opens
+				// Only now: probes are answered while it opens. Streams and publishing outlive a database that is away for a
+				// while, so it must not take a node out of service that does these.
+				lenient := o.Settings.Has(settings.RolePublish) || o.Settings.Has(settings.RoleSubscribe)
+				r.add(check{name: "store", ask: parts.store.Ping, lenient: lenient})
 				return nil
 			},
 			stop: func(context.Context) error { return parts.store.Close() },
 		}},
-		{partGrid, stage{start: parts.openGrid, stop: func(context.Context) error { return parts.grid.Close() }}},
+		{partGrid, stage{
+			start: func(ctx context.Context) error {
+				if err := parts.openGrid(ctx); err != nil {
+					return err
+				}
+				if c, ok := parts.gridCheck(); ok {
+					r.add(c)
+				}
+				return nil
+			},
+			stop: parts.closeGrid,
+		}},
 		{partRouter, stage{start: parts.openRouter, stop: func(context.Context) error { return parts.router.Close() }}},
 		{partCatalog, stage{start: parts.openCatalog, stop: func(context.Context) error { parts.catalog.Close(); return nil }}},
 		{partPoller, stage{start: parts.openPoller, stop: func(context.Context) error { return parts.poller.Close() }}},

@@ -73,6 +73,7 @@ func Load(src Sources) (*Effective, error) {
 	if s := &l.settings.TLS; (s.Certificate == "") != (s.Key == "") {
 		l.faults.add("", "tls.certificate", "and tls.key belong together; set both or neither")
 	}
+	l.faults = append(l.faults, checkCluster(&l.settings)...)
 	if err := l.faults.err(); err != nil {
 		return nil, err
 	}

@@ -120,7 +120,7 @@ token:
   secret: hunter2
 database: mysql://root:hunter2@x/y
 `),
-		Environ: []string{"FRESHET_SUBSCRIBER_LISEN=1", "FRESHET_PORT=80", "FRESHET_LOG_LEVEL=loud", "FRESHET_NATS=nats://u:hunter2@x"},
+		Environ: []string{"FRESHET_SUBSCRIBER_LISEN=1", "FRESHET_PORT=80", "FRESHET_LOG_LEVEL=loud", "FRESHET_NATS=u:hunter2@x"},
 		Flags:   map[string]string{"admin-password": "hunter2", "signup": "opne", "quotas-connections": "-1"},
 		Unknown: []string{"--gatway-listen", "-x"},
 	}
@@ -135,7 +135,7 @@ database: mysql://root:hunter2@x/y
 		`FILE:10: nonsense is not a setting; freshet config print lists them all`,
 		`FILE:12: token.secret must have at least 32 characters`,
 		`FILE:13: database must be empty (the embedded database) or a URL such as postgres://user:password@host:5432/freshet`,
-		`FRESHET_NATS: nats cannot be used yet: this version runs on one node with its in-process grid; leave it empty`,
+		`FRESHET_NATS: nats must be empty (one node alone), embedded, or URLs such as nats://user:password@host:4222,nats://other:4222`,
 		`FRESHET_LOG_LEVEL: log.level must be one of debug, info, warn, error, not "loud"`,
 		`FRESHET_PORT is not a setting; freshet config print lists them all`,
 		`FRESHET_SUBSCRIBER_LISEN is not a setting; did you mean FRESHET_SUBSCRIBER_LISTEN?`,

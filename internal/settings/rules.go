@@ -72,11 +72,78 @@ func checkDatabase(s string) error {
 	return nil
 }
 
+const validNATS = "empty (one node alone), embedded, or URLs such as nats://user:password@host:4222,nats://other:4222"
+
 func checkNATS(s string) error {
-	if s == "" {
+	if s == "" || s == EmbeddedNATS {
 		return nil
 	}
-	return refuse("cannot be used yet: this version runs on one node with its in-process grid; leave it empty")
+	for one := range strings.SplitSeq(s, ",") {
+		u, err := url.Parse(strings.TrimSpace(one))
+		if err != nil || u.Host == "" || u.Scheme != "nats" && u.Scheme != "tls" && u.Scheme != "ws" && u.Scheme != "wss" {
+			return refuse("must be %s", validNATS)
+		}
+	}
+	return nil
+}
+
+// subjectPrefix accepts what can stand in front of NATS subjects and stream names.
+func subjectPrefix() syntax[string] {
+	const valid = "letters, digits, - and _, at most 32"
+	s := text("NAME", valid)
+	s.parse = func(text string) (string, error) {
+		if text == "" || len(text) > 32 || strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
+			return "", must("be %s", valid)
+		}
+		return text, nil
+	}
+	return s
+}
+
+// peer accepts the address of another node.
+func peer() syntax[string] {
+	const valid = "addresses such as node-2:6222"
+	s := text("HOST:PORT", valid)
+	s.parse = func(text string) (string, error) {
+		host, port, err := net.SplitHostPort(text)
+		if n, err2 := parseInt(port); err != nil || err2 != nil || host == "" || !isHost(host) || n < 1 || n > 65535 {
+			return "", must("be %s", valid)
+		}
+		return text, nil
+	}
+	return s
+}
+
+// optionalListen accepts an address to listen on, or nothing.
+func optionalListen() syntax[string] {
+	s := listen()
+	strict := s.parse
+	s.valid = "empty, or " + s.valid
+	s.parse = func(text string) (string, error) {
+		if text == "" {
+			return "", nil
+		}
+		return strict(text)
+	}
+	return s
+}
+
+// checkCluster refuses combinations that cannot work, and says what to set instead.
+func checkCluster(s *Settings) (f faults) {
+	embedded := s.NATS.Reveal() == EmbeddedNATS
+	if !embedded && (len(s.NATSPeers) > 0 || s.NATSListen != "") {
+		f.add("", "nats_peers", "and nats_listen are for the embedded server; set nats to embedded")
+	}
+	if s.NATS != "" && s.Database == "" && !s.Has(RoleManage) {
+		f.add("", "roles", "without manage need the database of a node that has it; set database")
+	}
+	if embedded && len(s.NATSPeers) > 0 && s.NATSSecret == "" && s.Environment == Production {
+		f.add("", "nats_secret", "is required in production: without it anybody who reaches nats_cluster_listen can join the cluster")
+	}
+	if (s.NATSCertificate == "") != (s.NATSKey == "") {
+		f.add("", "nats_certificate", "and nats_key belong together; set both or neither")
+	}
+	return f
 }
 
 // email accepts what an account accepts, so that the administrator can sign in like anybody else.

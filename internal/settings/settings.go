@@ -13,9 +13,19 @@ type Settings struct {
 	Environment Environment
 	Data        string
 	Database    freshet.Secret // a URL that may carry a password; empty means the embedded database
-	NATS        freshet.Secret // a URL that may carry a password; empty means the in-process grid
+	NATS        freshet.Secret // URLs that may carry passwords, or EmbeddedNATS; empty means the in-process grid
 	Roles       []Role
 	Signup      Signup
+
+	NATSCredentials   string // file; empty means none
+	NATSCA            string // PEM file; empty means the system's authorities
+	NATSCertificate   string // PEM file of this client
+	NATSKey           string // PEM file
+	NATSPrefix        string
+	NATSPeers         []string // of the embedded server
+	NATSListen        string   // of the embedded server; empty means nobody else connects
+	NATSClusterListen string   // of the embedded server, if it has peers
+	NATSSecret        freshet.Secret
 
 	Gateway struct {
 		Listen          string
@@ -65,6 +75,10 @@ type Settings struct {
 	}
 	Grid struct {
 		MessageTTL time.Duration // 0 means never
+		Storage    Storage
+		Replicas   int64 // 0 means as many as there should be
+		Streams    int64
+		MaxBytes   Size // 0 means no limit
 	}
 	Drain struct {
 		Timeout time.Duration
@@ -75,6 +89,18 @@ type Settings struct {
 	}
 	TrustedProxies []netip.Prefix
 }
+
+// EmbeddedNATS in place of URLs runs a NATS server in the process.
+const EmbeddedNATS = "embedded"
+
+// Storage is where NATS keeps its streams.
+type Storage string
+
+// The kinds of storage.
+const (
+	StorageFile   Storage = "file"
+	StorageMemory Storage = "memory"
+)
 
 // Environment says how strict the server is.
 type Environment string

@@ -119,6 +119,21 @@ func count(highest int64) syntax[int64] {
 	}
 }
 
+// powerOfTwo accepts 1, 2, 4 … up to highest.
+func powerOfTwo(highest int64) syntax[int64] {
+	s := count(highest)
+	parse := s.parse
+	s.valid = fmt.Sprintf("a power of two from 1 to %d", highest)
+	s.parse = func(text string) (int64, error) {
+		n, err := parse(text)
+		if err != nil || n < 1 || n&(n-1) != 0 {
+			return 0, must("be %s", s.valid)
+		}
+		return n, nil
+	}
+	return s
+}
+
 // duration accepts a time span from shortest to longest.
 func duration(shortest, longest time.Duration) syntax[time.Duration] {
 	valid := fmt.Sprintf("a duration from %s to %s, written like 500ms, 30s or 24h", formatDuration(shortest), formatDuration(longest))
@@ -260,9 +275,20 @@ func hiddenText(placeholder, valid string, check func(string) error) syntax[fres
 	}
 }
 
-// redacted is a URL without its password. What does not parse is hidden as a whole: nobody knows where in it the
-// password is.
+// redacted is a URL without its password, or several of them separated by commas. What does not parse is hidden as a whole:
+// nobody knows where in it the password is.
 func redacted(raw string) string {
+	if u, err := url.Parse(raw); err == nil && strings.HasPrefix(u.Scheme, "postgres") {
+		return redactedURL(raw) // its password may have commas
+	}
+	parts := strings.Split(raw, ",")
+	for i := range parts {
+		parts[i] = redactedURL(parts[i])
+	}
+	return strings.Join(parts, ",")
+}
+
+func redactedURL(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {
 		return hidden
@@ -273,6 +299,9 @@ func redacted(raw string) string {
 			q.Set(name, "xxxxx")
 			u.RawQuery = q.Encode()
 		}
+	}
+	if _, hasPassword := u.User.Password(); u.User != nil && !hasPassword && !strings.HasPrefix(u.Scheme, "postgres") {
+		u.User = url.User("xxxxx") // a name alone is a token
 	}
 	return u.Redacted()
 }

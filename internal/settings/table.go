@@ -48,8 +48,44 @@ var table = []Entry{
 		value: bind(func(s *Settings) *freshet.Secret { return &s.Database }, hiddenText("URL", "empty, or a URL such as postgres://user:password@host:5432/freshet", checkDatabase)),
 	}, {
 		Key: "nats", Main: true, Default: "", Privacy: Credentials,
-		Help:  "NATS servers that join several nodes to a cluster, nats://…; not available yet",
-		value: bind(func(s *Settings) *freshet.Secret { return &s.NATS }, hiddenText("URL", "empty", checkNATS)),
+		Help:  "NATS servers that join several nodes to a cluster, nats://…, or embedded to run one in this process",
+		value: bind(func(s *Settings) *freshet.Secret { return &s.NATS }, hiddenText("URL,…", validNATS, checkNATS)),
+	}, {
+		Key: "nats_peers", Default: "",
+		Help:  "Where the embedded NATS servers of all nodes listen to each other; the same list on every node",
+		value: bind(func(s *Settings) *[]string { return &s.NATSPeers }, list(peer(), true)),
+	}, {
+		Key: "nats_listen", Default: "",
+		Help:  "Address at which the embedded NATS server takes clients of other processes; empty is none",
+		value: bind(func(s *Settings) *string { return &s.NATSListen }, optionalListen()),
+	}, {
+		Key: "nats_cluster_listen", Default: ":6222",
+		Help:  "Address at which the embedded NATS server takes its peers; used with nats_peers only",
+		value: bind(func(s *Settings) *string { return &s.NATSClusterListen }, listen()),
+	}, {
+		Key: "nats_secret", Default: "", Privacy: Hidden,
+		Help:  "What embedded NATS servers and their clients must know to connect; the same on every node",
+		value: bind(func(s *Settings) *freshet.Secret { return &s.NATSSecret }, hiddenText("SECRET", "any text", func(string) error { return nil })),
+	}, {
+		Key: "nats_credentials", Default: "",
+		Help:  "File with the NATS credentials of this service",
+		value: bind(func(s *Settings) *string { return &s.NATSCredentials }, optionalText("FILE", "empty, or a credentials file")),
+	}, {
+		Key: "nats_ca", Default: "",
+		Help:  "PEM file with the authorities that sign the certificates of the NATS servers, instead of the system's",
+		value: bind(func(s *Settings) *string { return &s.NATSCA }, optionalText("FILE", "empty, or a PEM file")),
+	}, {
+		Key: "nats_certificate", Default: "",
+		Help:  "PEM file with the certificate by which this service is known to the NATS servers",
+		value: bind(func(s *Settings) *string { return &s.NATSCertificate }, optionalText("FILE", "empty, or a PEM file")),
+	}, {
+		Key: "nats_key", Default: "",
+		Help:  "PEM file with the private key of nats_certificate",
+		value: bind(func(s *Settings) *string { return &s.NATSKey }, optionalText("FILE", "empty, or a PEM file")),
+	}, {
+		Key: "nats_prefix", Default: "freshet",
+		Help:  "First part of all subjects and streams, so that several services can share NATS servers",
+		value: bind(func(s *Settings) *string { return &s.NATSPrefix }, subjectPrefix()),
 	}, {
 		Key: "roles", Main: true, Default: "gateway,manage,publish,poll,subscribe",
 		Help:  "What this process does",
@@ -174,6 +210,22 @@ var table = []Entry{
 		Key: "grid.message_ttl", Default: "24h",
 		Help:  "Drop a document this long after its last publication; 0s is never",
 		value: bind(func(s *Settings) *time.Duration { return &s.Grid.MessageTTL }, duration(0, 10*365*24*time.Hour)),
+	}, {
+		Key: "grid.storage", Default: "file",
+		Help:  "Where NATS keeps documents; memory is quicker and forgets them when its servers restart",
+		value: bind(func(s *Settings) *Storage { return &s.Grid.Storage }, enum(StorageFile, StorageMemory)),
+	}, {
+		Key: "grid.replicas", Default: "0",
+		Help:  "How many NATS servers keep each document; 0 is 3 in a cluster of servers and 1 on a single one",
+		value: bind(func(s *Settings) *int64 { return &s.Grid.Replicas }, count(5)),
+	}, {
+		Key: "grid.streams", Default: "1",
+		Help:  "Over how many NATS streams documents are spread; it cannot be changed while they hold any",
+		value: bind(func(s *Settings) *int64 { return &s.Grid.Streams }, powerOfTwo(16)),
+	}, {
+		Key: "grid.max_bytes", Default: "0B",
+		Help:  "Most that one NATS stream may hold; beyond it publications are refused; 0 is no limit",
+		value: bind(func(s *Settings) *Size { return &s.Grid.MaxBytes }, size(0, 1<<50)),
 	}, {
 		Key: "drain.timeout", Default: "30s",
 		Help:  "How long requests and streams may take to finish after SIGTERM",

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"time"
 
 	"github.com/pressly/goose/v3"
 
@@ -56,10 +57,45 @@ func (s *Store) migrateTo(ctx context.Context, migrations fs.FS) error {
 		}
 	}
 	if current > newest {
-		return freshet.Errorf(freshet.Conflict, "The database has schema version %d, but this freshet knows versions up to %d: "+
-			"start the newer freshet that wrote it, or restore a backup from before the upgrade", current, newest)
+		return tooNew(current, newest)
 	}
 	return nil
+}
+
+// schemaLook is how often a reader looks whether the schema is there.
+const schemaLook = 250 * time.Millisecond
+
+// awaitSchema waits until somebody else has brought the schema to the version that this binary knows.
+func (s *Store) awaitSchema(ctx context.Context) error {
+	migrations, err := fs.Sub(embedded, "migrations")
+	if err != nil {
+		return err
+	}
+	newest, err := newestVersion(migrations)
+	if err != nil {
+		return err
+	}
+	for {
+		current, err := s.schemaVersion(ctx)
+		switch {
+		case err != nil:
+			return freshet.Wrap(freshet.Unavailable, err, "The schema of the database cannot be read")
+		case current == newest:
+			return nil
+		case current > newest:
+			return tooNew(current, newest)
+		}
+		select {
+		case <-ctx.Done():
+			return freshet.Errorf(freshet.Unavailable, "The database has schema version %d, not %d: start a process with the role manage, which brings it up to date", current, newest)
+		case <-time.After(schemaLook):
+		}
+	}
+}
+
+func tooNew(current, newest int64) error {
+	return freshet.Errorf(freshet.Conflict, "The database has schema version %d, but this freshet knows versions up to %d: "+
+		"start the newer freshet that wrote it, or restore a backup from before the upgrade", current, newest)
 }
 
 func (s *Store) runMigrations(ctx context.Context, migrations fs.FS) error {

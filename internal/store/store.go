@@ -22,6 +22,10 @@ type Store struct {
 type Location struct {
 	URL string // postgres://…, or empty for the embedded SQLite
 	Dir string // data directory of SQLite; created if missing
+
+	// Reader leaves the schema of a PostgreSQL to others and waits until it is there. It then takes no more than the right to
+	// read.
+	Reader bool
 }
 
 // Open opens the database and brings its schema up to date. Its errors are *freshet.Error with one sentence for the
@@ -35,7 +39,11 @@ func Open(ctx context.Context, where Location) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.migrate(ctx); err != nil {
+	prepare := s.migrate
+	if where.Reader && where.URL != "" {
+		prepare = s.awaitSchema
+	}
+	if err := prepare(ctx); err != nil {
 		_ = s.Close() // the first error is the one to tell
 		return nil, err
 	}

@@ -127,5 +127,18 @@ func (tx *Tx) Secret(name string, fresh func() []byte) ([]byte, error) {
 	return base64.StdEncoding.DecodeString(value)
 }
 
+// Secret returns the secret of that name, if somebody has made it.
+func (s *Store) Secret(ctx context.Context, name string) ([]byte, error) {
+	var value string
+	err := s.reader(ctx).row(`SELECT value FROM secrets WHERE name = $1`, []any{name}, &value)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, notFound("secret")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return base64.StdEncoding.DecodeString(value)
+}
+
 // jitter keeps transactions that lost together from meeting again.
 func jitter(pause time.Duration) time.Duration { return rand.N(pause) + 1 }
