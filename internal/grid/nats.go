@@ -24,6 +24,9 @@ type NATSOptions struct {
 	Certificate string // PEM file with this client's certificate
 	Key         string // PEM file with its key
 
+	User     string // if it is not in the URL
+	Password freshet.Secret
+
 	// InProcess connects to a server in this process. URL is not used then.
 	InProcess interface {
 		InProcessConn() (net.Conn, error)

@@ -53,6 +53,9 @@ func (n *NATS) connect(ctx context.Context) error {
 	if o := &n.opts; o.Certificate != "" {
 		options = append(options, nats.ClientCert(o.Certificate, o.Key))
 	}
+	if o := &n.opts; o.User != "" {
+		options = append(options, nats.UserInfo(o.User, o.Password.Reveal()))
+	}
 	if n.opts.InProcess != nil {
 		options = append(options, nats.InProcessServer(n.opts.InProcess))
 	}

@@ -33,6 +33,7 @@ func (p *parts) openGrid(ctx context.Context) error {
 			return err
 		}
 		opts.URL, opts.InProcess = "", p.nats
+		opts.User, opts.Password = p.nats.Account()
 	}
 	g, err := grid.OpenNATS(ctx, opts)
 	if err != nil {

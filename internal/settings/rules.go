@@ -137,6 +137,9 @@ func checkCluster(s *Settings) (f faults) {
 	if s.NATS != "" && s.Database == "" && !s.Has(RoleManage) {
 		f.add("", "roles", "without manage need the database of a node that has it; set database")
 	}
+	if len(s.NATSPeers) > 0 && s.Database == "" {
+		f.add("", "database", "must be set with nats_peers: the nodes of a cluster share one")
+	}
 	if embedded && len(s.NATSPeers) > 0 && s.NATSSecret == "" && s.Environment == Production {
 		f.add("", "nats_secret", "is required in production: without it anybody who reaches nats_cluster_listen can join the cluster")
 	}

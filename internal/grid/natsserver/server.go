@@ -6,6 +6,7 @@ package natsserver
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"net"
@@ -37,7 +38,11 @@ type Options struct {
 const user = "freshet"
 
 // Server is a running server.
-type Server struct{ nats *server.Server }
+type Server struct {
+	nats     *server.Server
+	user     string
+	password freshet.Secret
+}
 
 // Start runs a server. It returns once connections are accepted, which says nothing about its peers.
 func Start(ctx context.Context, opts Options) (*Server, error) {
@@ -60,28 +65,39 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 			return nil, freshet.Errorf(freshet.Unavailable, "The embedded NATS server does not start: see the log lines before this one")
 		}
 	}
-	return &Server{s}, nil
+	return &Server{nats: s, user: o.Username, password: freshet.Secret(o.Password)}, nil
 }
+
+// Account returns what clients must present; empty if nothing.
+func (s *Server) Account() (user string, password freshet.Secret) { return s.user, s.password }
 
 func (opts *Options) server() (*server.Options, error) {
 	o := &server.Options{
 		ServerName: opts.Name, JetStream: true, StoreDir: filepath.Join(opts.Dir, "nats"),
-		NoSigs: true, NoLog: opts.Log == nil, DontListen: opts.Listen == "", MaxPayload: opts.MaxPayload,
+		NoSigs: true, NoLog: opts.Log == nil, MaxPayload: opts.MaxPayload,
 		PingInterval: 5 * time.Second, MaxPingsOut: 2,
 	}
-	if opts.Listen != "" {
-		var err error
+	if opts.Secret != "" {
+		o.Username, o.Password = user, opts.Secret.Reveal()
+	}
+	var err error
+	switch {
+	case opts.Listen != "":
 		if o.Host, o.Port, err = address(opts.Listen); err != nil {
 			return nil, err
 		}
-		if opts.Secret != "" {
-			o.Username, o.Password = user, opts.Secret.Reveal()
+	case opts.Cluster != "":
+		// A server with peers listens to clients whether anybody wants it or not. Nobody else shall get in.
+		o.Host, o.Port = "127.0.0.1", server.RANDOM_PORT
+		if o.Password == "" {
+			o.Username, o.Password = user, rand.Text()
 		}
+	default:
+		o.DontListen = true
 	}
 	if opts.Cluster == "" {
 		return o, nil
 	}
-	var err error
 	if o.Cluster.Host, o.Cluster.Port, err = address(opts.Cluster); err != nil {
 		return nil, err
 	}
@@ -143,8 +159,14 @@ func (l logger) say(level slog.Level, format string, v []any) {
 	l.log.Log(context.Background(), level, "nats: "+strings.TrimSpace(fmt.Sprintf(format, v...)))
 }
 
+func (l logger) warn(format string, v []any) {
+	if !strings.Contains(format, "Plaintext passwords") { // they come from a setting that is a secret already
+		l.say(slog.LevelWarn, format, v)
+	}
+}
+
 func (l logger) Noticef(format string, v ...any) { l.say(slog.LevelDebug, format, v) }
-func (l logger) Warnf(format string, v ...any)   { l.say(slog.LevelWarn, format, v) }
+func (l logger) Warnf(format string, v ...any)   { l.warn(format, v) }
 func (l logger) Fatalf(format string, v ...any)  { l.say(slog.LevelError, format, v) }
 func (l logger) Errorf(format string, v ...any)  { l.say(slog.LevelError, format, v) }
 func (l logger) Debugf(format string, v ...any)  { l.say(slog.LevelDebug, format, v) }
