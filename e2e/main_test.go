@@ -20,6 +20,10 @@ import (
 const beFreshet = "FRESHET_TEST_BE_FRESHET"
 
 func TestMain(m *testing.M) {
+	if config := os.Getenv(beNATS); config != "" {
+		runNATS(config)
+		return
+	}
 	if os.Getenv(beFreshet) == "" {
 		os.Exit(m.Run())
 	}
