@@ -33,6 +33,13 @@ bench: ## Measure the document engine and the store
 	go -C bench run ./diff/cmd/figures
 	go test -run '^$$' -bench . ./internal/store
 
+CHAOS := 20
+SEED := 0
+
+.PHONY: chaos
+chaos: needs ## Break a cluster CHAOS times as SEED says, and check that nothing is lost
+	go test ./e2e -run TestChaos -v -timeout 2h -chaos $(CHAOS) -seed $(SEED)
+
 .PHONY: fuzz
 fuzz: ## Fuzz every fuzz target for half a minute
 	@scripts/fuzz

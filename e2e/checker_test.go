@@ -277,6 +277,28 @@ func (c *checked) saw(t *testing.T, position string, doc []byte) {
 // convergence is how long subscribers may take to hold the newest document after everything calmed down.
 const convergence = 25 * time.Second
 
+// progress waits until publications are acknowledged again on every topic.
+func (r *run) progress() {
+	r.t.Helper()
+	began := time.Now()
+	for _, topic := range r.topics {
+		for !topic.ackedSince(began) {
+			if time.Since(began) > patience {
+				r.t.Fatalf("nothing is published to %s any more", topic.id)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	r.t.Logf("publications go on after %v", time.Since(began).Round(time.Millisecond))
+}
+
+// ackedSince reports whether a publication was acknowledged that began after a time.
+func (c *checked) ackedSince(after time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.ContainsFunc(c.publications, func(p *publication) bool { return p.position != "" && p.began.After(after) })
+}
+
 // finish stops publishing, waits until everybody has everything, and checks it all.
 func (r *run) finish() {
 	r.t.Helper()
@@ -470,4 +492,3 @@ func (c *checked) checkItems(t *testing.T) (lost int) {
 	}
 	return lost
 }
-

@@ -214,16 +214,14 @@ func TestAClusterLosesNothing(t *testing.T) {
 	t.Log("the leader of the stream dies")
 	leader := c.leader()
 	leader.Kill()
-	calm(4 * time.Second)
+	run.progress()
 	leader.start()
+	calm(time.Second)
 
 	t.Log("the database dies")
 	c.postgres.Kill()
-	acked := run.acked.Load()
+	run.progress()
 	calm(4 * time.Second)
-	if now := run.acked.Load(); now == acked {
-		t.Error("nothing was published while the database was away")
-	}
 	c.postgres.Start()
 
 	t.Log("a service node stops for ten seconds")
@@ -239,6 +237,7 @@ func TestAClusterLosesNothing(t *testing.T) {
 	for _, m := range c.nats {
 		m.start()
 	}
-	calm(8 * time.Second)
+	run.progress()
+	calm(2 * time.Second)
 	run.finish()
 }

@@ -43,7 +43,9 @@ type parts struct {
 }
 
 // reads reports whether the process leaves it to others to make what a database must have. An embedded one has no others.
-func (p *parts) reads() bool { return !p.settings.Has(settings.RoleManage) && p.settings.Database != "" }
+func (p *parts) reads() bool {
+	return !p.settings.Has(settings.RoleManage) && p.settings.Database != ""
+}
 
 func (p *parts) openStore(ctx context.Context) (err error) {
 	p.store, err = store.Open(ctx, store.Location{
