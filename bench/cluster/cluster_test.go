@@ -31,6 +31,7 @@ var (
 	duration = flag.Duration("duration", 10*time.Second, "of each measurement")
 	clients  = flag.Int("clients", 64, "publishers at the same time")
 	rate     = flag.Int("rate", 2500, "publications per second while latency is measured")
+	extra    = flag.String("args", "", "further arguments of the nodes")
 	crowd    = flag.Int("crowd", 10_000, "topics with one subscriber each in the restart")
 )
 
@@ -109,7 +110,7 @@ func cluster(t *testing.T) (a, b *node) {
 	start := func(args ...string) *node {
 		n := &node{t: t, gateway: free(t), subscriber: free(t), admin: free(t)}
 		n.args = append([]string{"serve", "--gateway-listen", n.gateway, "--subscriber-listen", n.subscriber, "--admin-listen", n.admin,
-			"--log-level", "error", "--data", t.TempDir(), "--database", postgres.URL, "--grid-storage", *storage, "--grid-replicas", "1"}, args...)
+			"--log-level", "error", "--data", t.TempDir(), "--database", postgres.URL, "--grid-storage", *storage, "--grid-replicas", "1"}, append(args, strings.Fields(*extra)...)...)
 		n.start()
 		t.Cleanup(func() { n.kill() })
 		return n

@@ -14,6 +14,7 @@ import (
 // a restart of the database.
 const (
 	freshFor    = 5 * time.Second
+	refreshAt   = 3 * time.Second // what is in use is loaded again before it is stale, so that nobody waits for the store
 	staleFor    = 5 * time.Minute
 	loadTimeout = 10 * time.Second // a store that takes longer is away
 	maxEntries  = 200_000
@@ -22,7 +23,10 @@ const (
 type cache[K comparable, V any] struct {
 	now func() time.Time
 
+	background sync.WaitGroup // of loads that nobody waits for
+
 	mu      sync.Mutex
+	closed  bool              // Guarded by mu.
 	entries map[K]entry[V]    // Guarded by mu.
 	loading map[K]*loading[V] // Guarded by mu. One load at a time for each key; the others wait for it.
 }
@@ -47,18 +51,42 @@ func newCache[K comparable, V any](now func() time.Time) *cache[K, V] {
 // load is not the caller's: a client that hangs up must not fail the others who wait for the same answer.
 func (c *cache[K, V]) get(ctx context.Context, key K, load func(context.Context) (V, error)) (V, error) {
 	c.mu.Lock()
-	if e, ok := c.entries[key]; ok && c.now().Sub(e.loaded) < freshFor {
+	e, known := c.entries[key]
+	age := c.now().Sub(e.loaded)
+	l := c.loading[key]
+	switch {
+	case known && age < freshFor:
+		if l == nil && age >= refreshAt && !c.closed {
+			l := c.begin(key)
+			c.background.Go(func() { _, _ = c.load(context.Background(), key, l, load) })
+		}
 		c.mu.Unlock()
 		return e.value, nil
-	}
-	if l := c.loading[key]; l != nil {
+	case l != nil:
 		c.mu.Unlock()
 		return l.wait(ctx)
 	}
+	l = c.begin(key)
+	c.mu.Unlock()
+	return c.load(ctx, key, l, load)
+}
+
+// begin notes that a load is under way. The caller holds mu.
+func (c *cache[K, V]) begin(key K) *loading[V] {
 	l := &loading[V]{done: make(chan struct{})}
 	c.loading[key] = l
-	c.mu.Unlock()
+	return l
+}
 
+// close waits for loads in the background. There are none after it.
+func (c *cache[K, V]) close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.background.Wait()
+}
+
+func (c *cache[K, V]) load(ctx context.Context, key K, l *loading[V], load func(context.Context) (V, error)) (V, error) {
 	defer close(l.done)
 	defer c.finish(key, l)
 	l.err = freshet.Errorf(freshet.Internal, "load did not return") // stays if load panics

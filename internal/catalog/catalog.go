@@ -112,6 +112,8 @@ func (c *Catalog) prepare(ctx context.Context) error {
 func (c *Catalog) Close() {
 	c.stop()
 	c.overlaps.close()
+	c.keys.close()
+	c.topics.close()
 }
 
 // forgetDocuments drops the documents of deleted topics. What cannot be dropped now disappears by its TTL.

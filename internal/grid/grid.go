@@ -168,4 +168,8 @@ type Counters interface {
 	// Add adds delta, which may be 0 or negative, and returns the sum. A counter that nobody added to for ttl is 0
 	// again.
 	Add(ctx context.Context, counter string, delta int64, ttl time.Duration) (sum int64, err error)
+
+	// Spend adds 1 to a counter that is held against a limit, and returns the sum. No more than limit calls get a sum within
+	// it. While the limit is far, nodes may take several at once and give back soon what they did not use.
+	Spend(ctx context.Context, counter string, limit int64, ttl time.Duration) (sum int64, err error)
 }

@@ -165,6 +165,11 @@ func (m *Memory) Add(_ context.Context, name string, delta int64, ttl time.Durat
 	return c.sum, nil
 }
 
+// Spend implements Counters.
+func (m *Memory) Spend(ctx context.Context, name string, _ int64, ttl time.Duration) (int64, error) {
+	return m.Add(ctx, name, 1, ttl)
+}
+
 const minSweep = 1024
 
 // sweep drops what expired once the number of values doubled since the last time: a constant cost per value.

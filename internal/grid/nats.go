@@ -84,6 +84,7 @@ type NATS struct {
 	notices  natsNotices
 	claims   natsClaims
 	counters natsCounters
+	purses   purses
 }
 
 // OpenNATS connects to the servers and makes sure that the streams are there. Its errors are *freshet.Error with one

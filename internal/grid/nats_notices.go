@@ -22,6 +22,7 @@ const (
 
 type natsNotices struct {
 	listeners listeners[Notice]
+	sub       *nats.Subscription // static after listenNotices
 
 	mu     sync.Mutex
 	seen   uint64 // the sequence up to which notices were heard
@@ -34,7 +35,8 @@ type natsNotices struct {
 func (n *NATS) listenNotices(ctx context.Context) error {
 	n.notices.wake = make(chan struct{}, 1)
 	n.notices.recent = make(map[uint64]struct{})
-	_, err := n.conn.Subscribe(n.subject("noted", ">"), func(msg *nats.Msg) {
+	var err error
+	n.notices.sub, err = n.conn.Subscribe(n.subject("noted", ">"), func(msg *nats.Msg) {
 		seq, _ := strconv.ParseUint(msg.Header.Get("Nats-Sequence"), 10, 64)
 		n.noticed(message{seq: seq, data: msg.Data})
 	})

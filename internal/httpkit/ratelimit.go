@@ -15,6 +15,20 @@ type Counter interface {
 	Add(ctx context.Context, counter string, delta int64, ttl time.Duration) (sum int64, err error)
 }
 
+// Spender is a Counter that knows a cheaper way to count against a limit. The grid is one.
+type Spender interface {
+	// Spend adds 1 and returns the sum. No more than limit calls get a sum within it.
+	Spend(ctx context.Context, counter string, limit int64, ttl time.Duration) (sum int64, err error)
+}
+
+// spend counts one request.
+func spend(ctx context.Context, counter Counter, name string, limit int64, ttl time.Duration) (int64, error) {
+	if s, ok := counter.(Spender); ok {
+		return s.Spend(ctx, name, limit, ttl)
+	}
+	return counter.Add(ctx, name, 1, ttl)
+}
+
 // Budget is what is left of a rate in the current window.
 type Budget struct {
 	Limit     int64 // 0 = unlimited
@@ -33,7 +47,7 @@ func Take(ctx context.Context, counter Counter, name string, limit int64, now ti
 	b := Budget{Limit: limit, Remaining: limit, Reset: window - time.Duration(now.UnixNano())%window}
 	// Fixed windows: each minute has a counter of its own, which is forgotten some time after.
 	minute := now.Unix() / int64(window/time.Second)
-	count, err := counter.Add(ctx, name+" "+strconv.FormatInt(minute, 10), 1, 2*window)
+	count, err := spend(ctx, counter, name+" "+strconv.FormatInt(minute, 10), limit, 2*window)
 	if err != nil {
 		return b, nil //nolint:nilerr // see above
 	}

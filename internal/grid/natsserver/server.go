@@ -31,7 +31,9 @@ type Options struct {
 	Secret  freshet.Secret // what other servers and clients must know; empty: nothing
 
 	MaxPayload int32 // of a message; 0 is 1 MB
-	Log        *slog.Logger
+
+	WithoutJetStream bool // for tests of what is said then
+	Log              *slog.Logger
 }
 
 // user is the name that goes with the secret.
@@ -73,7 +75,7 @@ func (s *Server) Account() (user string, password freshet.Secret) { return s.use
 
 func (opts *Options) server() (*server.Options, error) {
 	o := &server.Options{
-		ServerName: opts.Name, JetStream: true, StoreDir: filepath.Join(opts.Dir, "nats"),
+		ServerName: opts.Name, JetStream: !opts.WithoutJetStream, StoreDir: filepath.Join(opts.Dir, "nats"),
 		NoSigs: true, NoLog: opts.Log == nil, MaxPayload: opts.MaxPayload,
 		PingInterval: 5 * time.Second, MaxPingsOut: 2,
 	}

@@ -1,0 +1,511 @@
+package grid_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/grid/natsserver"
+	"github.com/nats-io/nats.go"
+)
+
+// nodes opens several grids of one cluster.
+func nodes(t *testing.T, count int, opts grid.NATSOptions) []*grid.NATS {
+	t.Helper()
+	if opts.Prefix == "" {
+		opts.Prefix = newPrefix()
+	}
+	var all []*grid.NATS
+	for range count {
+		all = append(all, openNATS(t, opts))
+	}
+	return all
+}
+
+// watched collects what a watch is told.
+type watched struct {
+	mu   sync.Mutex
+	docs []grid.Document
+}
+
+func watch(t *testing.T, g grid.Grid, topic string) *watched {
+	t.Helper()
+	w := &watched{}
+	stop, err := g.Watch(t.Context(), topic, func(d grid.Document) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.docs = append(w.docs, d)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	return w
+}
+
+func (w *watched) last() grid.Document {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.docs[len(w.docs)-1]
+}
+
+func (w *watched) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.docs)
+}
+
+func TestADocumentReachesTheOtherNodes(t *testing.T) {
+	t.Parallel()
+	n := nodes(t, 2, grid.NATSOptions{})
+	there := watch(t, n[1], "a")
+	pos := put(t, n[0], "a", freshet.Position{}, "1")
+	eventually(t, func() bool { return there.last().Position == pos })
+	next, err := n[1].Put(t.Context(), "a", pos, grid.Document{Content: grid.Raw("2"), At: time.Now(), Patch: []byte("p"), PatchFrom: pos})
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := watch(t, n[0], "a")
+	if d := here.last(); d.Position != next || body(d) != "2" {
+		t.Errorf("got %s at %v", body(d), d.Position)
+	}
+	if d := there.last(); string(d.Patch) != "p" || d.PatchFrom != pos {
+		t.Errorf("the patch is %q from %v", d.Patch, d.PatchFrom)
+	}
+}
+
+func TestLargeDocumentsTravelInParts(t *testing.T) {
+	t.Parallel()
+	n := nodes(t, 2, grid.NATSOptions{})
+	there := watch(t, n[1], "a")
+	var pos freshet.Position
+	for _, size := range []int{3 << 20, 5 << 20, 10, 4 << 20} {
+		noise := make([]byte, size) // what cannot be compressed
+		for i := range noise {
+			noise[i] = byte(rand.IntN(256))
+		}
+		pos = put(t, n[0], "a", pos, string(noise))
+		eventually(t, func() bool { return there.last().Position == pos })
+		if !bytes.Equal(there.last().Content.Bytes(), noise) {
+			t.Errorf("%d bytes arrived as %d others", size, len(there.last().Content.Bytes()))
+		}
+	}
+}
+
+// stepped is content that counts how it is asked for.
+type stepped struct {
+	whole string
+	delta string
+}
+
+func (s stepped) Bytes() []byte { return []byte(s.whole) }
+func (s stepped) Delta() []byte { return []byte(s.delta) }
+
+// replay does what the owner of the deltas would do.
+func replay(held string, c grid.Content) string {
+	steps, ok := c.(grid.Steps)
+	if !ok {
+		return string(c.Bytes())
+	}
+	if steps.Base != nil {
+		held = string(steps.Base)
+	}
+	for _, d := range steps.Deltas {
+		held += string(d)
+	}
+	return held
+}
+
+func TestASmallStepOfALargeDocumentMovesTheStepOnly(t *testing.T) {
+	t.Parallel()
+	s, err := server()
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := grid.NATSOptions{Prefix: newPrefix()}
+	n := nodes(t, 2, opts)
+	conn, err := nats.Connect("", nats.InProcessServer(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	var moved atomic.Int64
+	if _, err := conn.Subscribe(opts.Prefix+".>", func(m *nats.Msg) { moved.Add(int64(len(m.Data))) }); err != nil {
+		t.Fatal(err)
+	}
+	conn.Flush()
+
+	var mu sync.Mutex
+	held := ""
+	stop, err := n[1].Watch(t.Context(), "a", func(d grid.Document) {
+		mu.Lock()
+		defer mu.Unlock()
+		if d.Content != nil {
+			held = replay(held, d.Content)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	var noise strings.Builder
+	for range 100_000 {
+		fmt.Fprintf(&noise, "%016x", rand.Uint64())
+	}
+	whole := noise.String()
+	pos := put(t, n[0], "a", freshet.Position{}, whole)
+	pos, err = n[0].Put(t.Context(), "a", pos, grid.Document{Content: stepped{whole, ""}, At: time.Now()}) // begins the chain
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return held == whole })
+	moved.Store(0)
+	const steps = 300
+	for i := range steps {
+		delta := fmt.Sprintf("<%d %0100d>", i, i)
+		whole += delta
+		if pos, err = n[i%2].Put(t.Context(), "a", pos, grid.Document{Content: stepped{whole, delta}, At: time.Now()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return held == whole })
+	if each := moved.Load() / steps; each > 8<<10 {
+		t.Errorf("a step of 100 bytes in %d moved %d bytes", len(whole), each)
+	}
+	d := document(t, n[0], "a")
+	if got := replay("", d.Content); got != whole {
+		t.Errorf("a newcomer reads %d bytes, not %d", len(got), len(whole))
+	}
+}
+
+func TestWhatIsLostOnTheWayIsFound(t *testing.T) {
+	t.Parallel()
+	opts := grid.NATSOptions{Prefix: newPrefix()}
+	n := nodes(t, 2, opts)
+	there := watch(t, n[1], "a")
+	pos := put(t, n[0], "a", freshet.Position{}, "1")
+	eventually(t, func() bool { return there.last().Position == pos })
+	grid.Deafen(n[1], "a") // from now on its subscription hears nothing
+	pos = put(t, n[0], "a", pos, "2")
+	if err := n[1].Confirm(t.Context(), "a", there.last().Position); !errors.Is(err, grid.ErrConflict) {
+		t.Errorf("an old position is confirmed: %v", err)
+	}
+	eventually(t, func() bool { return there.last().Position == pos })
+	if err := n[1].Confirm(t.Context(), "a", pos); err != nil {
+		t.Errorf("the newest position is not confirmed: %v", err)
+	}
+}
+
+func TestAnEmptiedStreamBeginsANewEpoch(t *testing.T) {
+	t.Parallel()
+	s, err := server()
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := grid.NATSOptions{Prefix: newPrefix(), Memory: true}
+	n := nodes(t, 2, opts)
+	there := watch(t, n[1], "a")
+	pos := put(t, n[0], "a", freshet.Position{}, "1")
+	for i := range 5 {
+		pos = put(t, n[0], "a", pos, fmt.Sprint(i))
+	}
+	eventually(t, func() bool { return there.last().Position == pos })
+	conn, err := nats.Connect("", nats.InProcessServer(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.Request("$JS.API.STREAM.DELETE."+strings.ReplaceAll(strings.ToUpper(opts.Prefix), "-", "_")+"_DOCUMENTS", nil, 5*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { // the grid makes the stream again, and notices that it is empty
+		d, err := n[0].Document(t.Context(), "a")
+		return err == nil && d.IsZero()
+	})
+	second := put(t, n[0], "a", freshet.Position{}, "new")
+	if second.Epoch == pos.Epoch {
+		t.Error("the epoch is the same")
+	}
+	eventually(t, func() bool { return there.last().Position == second })
+}
+
+func TestPresenceIsSeenFromOtherNodes(t *testing.T) {
+	t.Parallel()
+	n := nodes(t, 3, grid.NATSOptions{})
+	var mu sync.Mutex
+	var news []string
+	defer n[2].OnPresence(func(topic string, present bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		news = append(news, fmt.Sprint(topic, present))
+	})()
+	heard := func(want ...string) {
+		t.Helper()
+		eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return fmt.Sprint(news) == fmt.Sprint(want) })
+	}
+	present := func(g *grid.NATS) bool {
+		is, err := g.Present(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return is
+	}
+	leave0, _ := n[0].Join(t.Context(), "a")
+	leave1, _ := n[1].Join(t.Context(), "a")
+	heard("atrue")
+	eventually(t, func() bool { return present(n[2]) })
+	leave0()
+	eventually(t, func() bool { return present(n[0]) && present(n[2]) })
+	leave1()
+	heard("atrue", "afalse")
+	eventually(t, func() bool { return !present(n[0]) && !present(n[2]) })
+
+	// A node that dies leaves too, and one that comes late learns who is there.
+	_, _ = n[0].Join(t.Context(), "b")
+	heard("atrue", "afalse", "btrue")
+	late := make(chan string, 10)
+	defer n[1].OnPresence(func(topic string, present bool) { late <- fmt.Sprint(topic, present) })()
+	if got := <-late; got != "btrue" {
+		t.Errorf("a latecomer hears %s", got)
+	}
+	n[0].Close()
+	eventually(t, func() bool { return !present(n[1]) })
+	if is, err := n[1].Present(t.Context(), "b"); err != nil || is {
+		t.Errorf("a dead node is present: %v", err)
+	}
+	heard("atrue", "afalse", "btrue", "bfalse")
+}
+
+func TestNoticesReachOtherNodes(t *testing.T) {
+	t.Parallel()
+	opts := grid.NATSOptions{Prefix: newPrefix()}
+	n := nodes(t, 2, opts)
+	var mu sync.Mutex
+	var got []grid.Notice
+	defer n[1].OnNotice(func(n grid.Notice) { mu.Lock(); defer mu.Unlock(); got = append(got, n) })()
+	has := func(want int) func() bool {
+		return func() bool { mu.Lock(); defer mu.Unlock(); return len(got) == want }
+	}
+	notify := func(id string) {
+		if err := n[0].Notify(t.Context(), grid.Notice{Scope: grid.ScopeTopic, ID: id}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	notify("x")
+	eventually(t, has(1))
+	grid.DeafenNotices(n[1])
+	notify("y")
+	eventually(t, has(2))
+	if got[1] != (grid.Notice{Scope: grid.ScopeTopic, ID: "y"}) {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestALeaseHasOneHolder(t *testing.T) {
+	t.Parallel()
+	n := nodes(t, 3, grid.NATSOptions{})
+	for round := range 20 {
+		name := fmt.Sprint("lease", round)
+		var winners atomic.Int64
+		var wg sync.WaitGroup
+		for i, g := range n {
+			wg.Go(func() {
+				me := fmt.Sprint("node", i)
+				if now, err := g.Swap(t.Context(), name, "", me, 10*time.Second); err != nil {
+					t.Error(err)
+				} else if now == me {
+					winners.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		if winners.Load() != 1 {
+			t.Errorf("%d nodes hold the lease", winners.Load())
+		}
+	}
+}
+
+func TestCountersAreExactOverNodes(t *testing.T) {
+	t.Parallel()
+	n := nodes(t, 3, grid.NATSOptions{})
+	var mu sync.Mutex
+	sums := map[int64]bool{}
+	var wg sync.WaitGroup
+	for _, g := range n {
+		for range 20 {
+			wg.Go(func() {
+				for range 10 {
+					sum, err := g.Add(t.Context(), "c", 1, time.Minute)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					mu.Lock()
+					if sums[sum] {
+						t.Errorf("two got %d", sum)
+					}
+					sums[sum] = true
+					mu.Unlock()
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if sum, err := n[0].Add(t.Context(), "c", 0, time.Minute); err != nil || sum != 600 {
+		t.Errorf("the sum is %d, %v", sum, err)
+	}
+}
+
+func TestALimitIsExactOverNodes(t *testing.T) {
+	t.Parallel()
+	n := nodes(t, 3, grid.NATSOptions{})
+	const limit = 5000
+	spend := func(g *grid.NATS) bool {
+		sum, err := g.Spend(t.Context(), "c", limit, time.Minute)
+		if err != nil {
+			t.Error(err)
+		}
+		return err == nil && sum <= limit
+	}
+	var passed atomic.Int64
+	var wg sync.WaitGroup
+	for i := range 30 {
+		wg.Go(func() {
+			for spend(n[i%3]) {
+				passed.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if passed.Load() > limit {
+		t.Errorf("%d passed", passed.Load())
+	}
+	// Whatever nodes took and did not use comes back: all of the limit can be used, and not one more.
+	eventually(t, func() bool {
+		if passed.Load() < limit && spend(n[0]) {
+			passed.Add(1)
+		}
+		return passed.Load() == limit
+	})
+	for _, g := range n {
+		if spend(g) {
+			t.Error("one more passed")
+		}
+	}
+}
+
+func TestServersThatWillNotDoAreRefused(t *testing.T) {
+	t.Parallel()
+	refused := func(opts grid.NATSOptions, want string) {
+		t.Helper()
+		opts.StartTimeout = 3 * time.Second
+		g, err := grid.OpenNATS(t.Context(), opts)
+		if err == nil {
+			g.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		if err != nil && strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%v shows the password", err)
+		}
+	}
+	old, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer old.Close()
+	go func() {
+		for {
+			conn, err := old.Accept()
+			if err != nil {
+				return
+			}
+			go pretend(conn)
+		}
+	}()
+	refused(grid.NATSOptions{URL: "nats://u:hunter2@" + old.Addr().String()}, "has version 2.9.0; Freshet needs 2.15 or newer")
+
+	without, err := natsserver.Start(t.Context(), natsserver.Options{Name: "plain", Dir: t.TempDir(), WithoutJetStream: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer without.Close()
+	refused(grid.NATSOptions{InProcess: without}, "runs without JetStream")
+
+	small, err := natsserver.Start(t.Context(), natsserver.Options{Name: "small", Dir: t.TempDir(), MaxPayload: 64 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer small.Close()
+	refused(grid.NATSOptions{InProcess: small}, "set its max_payload to")
+
+	s, err := server()
+	if err != nil {
+		t.Fatal(err)
+	}
+	prefix := newPrefix()
+	openNATS(t, grid.NATSOptions{Prefix: prefix})
+	refused(grid.NATSOptions{InProcess: s, Prefix: prefix, Memory: true}, "exists with other settings: storage is file, not memory")
+	refused(grid.NATSOptions{InProcess: s, Replicas: 3}, "set grid.replicas to 1")
+	refused(grid.NATSOptions{URL: "nats://u:hunter2@127.0.0.1:1"}, "NATS cannot be reached at 127.0.0.1:1")
+}
+
+// pretend is a server that is too old.
+func pretend(conn net.Conn) {
+	defer conn.Close()
+	fmt.Fprintf(conn, "INFO {\"server_id\":\"x\",\"version\":\"2.9.0\",\"max_payload\":1048576,\"headers\":true}\r\n")
+	buffer := make([]byte, 4096)
+	for {
+		n, err := conn.Read(buffer)
+		if err != nil {
+			return
+		}
+		if bytes.Contains(buffer[:n], []byte("PING")) {
+			_, _ = io.WriteString(conn, "PONG\r\n")
+		}
+	}
+}
+
+func TestANodeWithoutServersIsNotReadyAndComesBack(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	start := func(listen string) *natsserver.Server {
+		s, err := natsserver.Start(context.Background(), natsserver.Options{Name: "own", Dir: dir, Listen: listen})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := start("127.0.0.1:0")
+	address := strings.TrimPrefix(s.URL(), "nats://")
+	g := openNATS(t, grid.NATSOptions{URL: s.URL()})
+	there := watch(t, g, "a")
+	pos := put(t, g, "a", freshet.Position{}, "1")
+	if err := g.Check(t.Context()); err != nil {
+		t.Errorf("not ready: %v", err)
+	}
+	s.Close()
+	eventually(t, func() bool { return g.Check(t.Context()) != nil })
+	if err := g.Check(t.Context()); !strings.Contains(err.Error(), "NATS stored nothing for") {
+		t.Errorf("it says %v", err)
+	}
+	s = start(address)
+	defer s.Close()
+	eventually(t, func() bool { return g.Check(t.Context()) == nil })
+	pos = put(t, g, "a", pos, "2")
+	if there.last().Position != pos {
+		t.Errorf("the watch is at %v", there.last().Position)
+	}
+}
