@@ -23,6 +23,7 @@ type topicSlot struct {
 	// Static.
 	topic   string
 	subject string
+	stream  string
 
 	refs int // guarded by NATS.mu
 
@@ -34,7 +35,10 @@ type topicSlot struct {
 	watches map[*watch]struct{}
 	own     map[mark]*Document // writes of this node under way: they need not be read back
 	expiry  *time.Timer
-	swept   bool // whether it was compared with the stream since it is followed
+
+	swept    bool      // whether it was compared with the stream since it is followed
+	heard    time.Time // when there last were news
+	verified uint64    // up to this sequence of the stream, the held message is surely the newest
 }
 
 // held is the newest message of the topic that this node has seen. It does not have the document itself.
@@ -121,7 +125,7 @@ func (n *NATS) acquire(topic string) (*topicSlot, error) {
 	key := token(topic)
 	s := n.slots[key]
 	if s == nil {
-		s = &topicSlot{topic: topic, subject: n.docSubject(topic), watches: make(map[*watch]struct{}), own: make(map[mark]*Document)}
+		s = &topicSlot{topic: topic, subject: n.docSubject(topic), stream: n.streamOf(n.docSubject(topic)), watches: make(map[*watch]struct{}), own: make(map[mark]*Document)}
 		n.slots[key] = s
 	}
 	s.refs++
@@ -242,6 +246,7 @@ func (n *NATS) read(ctx context.Context, s *topicSlot) (*record, uint64, Content
 func (s *topicSlot) take(n *NATS, rec *record, seq uint64, content Content) {
 	before := s.held
 	s.held = held{known: true, rec: rec, seq: seq}
+	s.heard, s.verified = time.Now(), seq
 	s.held.expired = n.opts.MessageTTL > 0 && !rec.gone() && !time.Now().Before(rec.at.Add(n.opts.MessageTTL))
 	if !s.held.none() || !before.none() {
 		doc := s.document(content)
@@ -511,6 +516,9 @@ func (n *NATS) news(subject string, seq uint64, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.held.known && seq <= s.held.seq || len(s.watches) == 0 {
+		if seq == s.held.seq {
+			s.heard = time.Now()
+		}
 		return // known already, like all that this node wrote itself
 	}
 	var mine *Document

@@ -1,8 +1,10 @@
 package grid
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -12,8 +14,11 @@ import (
 )
 
 const (
-	beatEvery  = 2 * time.Second
-	sweepSlice = 1000 // topics in one request; a server returns 1,024 messages at most
+	beatEvery = 2 * time.Second
+
+	// Topics in one request. A server returns 1,024 messages at most, and publications wait while it collects them.
+	sweepSlice = 100
+	hurrySlice = 1000 // when something was lost
 )
 
 // repairs is the work of finding what got lost.
@@ -25,15 +30,12 @@ type repairs struct {
 
 	// Owned by beat.
 	beats map[string]uint64 // sequence of this node's last beat, by stream
-	// Owned by repair.
-	swept map[string]uint64 // up to which sequence everything was compared, by stream
 }
 
 func (r *repairs) init() {
 	r.wake = make(chan struct{}, 1)
 	r.suspects = make(map[*topicSlot]bool)
 	r.beats = make(map[string]uint64)
-	r.swept = make(map[string]uint64)
 }
 
 // missed says that news may have got lost.
@@ -146,9 +148,9 @@ func (n *NATS) repair() {
 		case <-n.repairs.wake:
 		case <-ticker.C:
 		}
-		n.lost.Store(false)
+		hurry := n.lost.Swap(false)
 		for _, stream := range n.docStreams() {
-			if err := n.sweep(stream); err != nil && n.ctx.Err() == nil {
+			if err := n.sweep(stream, hurry); err != nil && n.ctx.Err() == nil {
 				n.log.Debug("documents could not be compared", "stream", stream, "err", err)
 				n.lost.Store(true)
 			}
@@ -158,72 +160,70 @@ func (n *NATS) repair() {
 	}
 }
 
-// sweep reads what changed in the followed topics of a stream since the last time. Most of it is known already.
-func (n *NATS) sweep(stream string) error {
-	old, fresh := n.followed(stream)
-	since := n.repairs.swept[stream]
-	upTo := uint64(0)
-	for _, part := range []struct {
-		slots []*topicSlot
-		since uint64
-	}{{old, since}, {fresh, 0}} {
-		for begin := 0; begin < len(part.slots); begin += sweepSlice {
-			slice := part.slots[begin:min(begin+sweepSlice, len(part.slots))]
-			reached, err := n.sweepSlice(stream, slice, part.since)
-			if err != nil {
-				return err
-			}
-			if reached > 0 && (upTo == 0 || reached < upTo) {
-				upTo = reached
-			}
+// sweep reads what changed in the followed topics of a stream since they were last known to be the newest. A topic that news
+// were just heard of needs no look: if the next ones get lost, it will be silent, and looked at then.
+func (n *NATS) sweep(stream string, hurry bool) error {
+	var due []*topicSlot
+	since := make(map[*topicSlot]uint64)
+	for _, s := range n.followed(stream) {
+		s.mu.Lock()
+		if hurry || !s.swept || time.Since(s.heard) >= beatEvery {
+			due = append(due, s)
+			since[s] = s.verified
+		}
+		s.mu.Unlock()
+	}
+	// A request has one sequence for all its topics; neighbours have about the same.
+	slices.SortFunc(due, func(a, b *topicSlot) int { return cmp.Compare(since[a], since[b]) })
+	size := sweepSlice
+	if hurry {
+		size = hurrySlice
+	}
+	gap := beatEvery / 2 / time.Duration(1+len(due)/size)
+	for slice := range slices.Chunk(due, size) {
+		if err := n.sweepSlice(stream, slice, since[slice[0]]); err != nil {
+			return err
+		}
+		if !hurry && !n.lost.Load() && !pause(n.ctx, gap) {
+			return n.ctx.Err()
 		}
 	}
-	n.repairs.swept[stream] = max(since, upTo)
 	return nil
 }
 
-// followed returns the topics of a stream that are watched here: those that were compared before, and the others.
-func (n *NATS) followed(stream string) (old, fresh []*topicSlot) {
+// followed returns the topics of a stream that are watched here.
+func (n *NATS) followed(stream string) []*topicSlot {
 	n.mu.Lock()
 	all := make([]*topicSlot, 0, len(n.slots))
 	for _, s := range n.slots {
 		all = append(all, s)
 	}
 	n.mu.Unlock()
-	for _, s := range all {
-		if n.streamOf(s.subject) != stream {
-			continue
-		}
+	return slices.DeleteFunc(all, func(s *topicSlot) bool {
 		s.mu.Lock()
-		watched, swept := len(s.watches) > 0, s.swept
-		s.mu.Unlock()
-		switch {
-		case watched && swept:
-			old = append(old, s)
-		case watched:
-			fresh = append(fresh, s)
-		}
-	}
-	return old, fresh
+		defer s.mu.Unlock()
+		return len(s.watches) == 0 || s.stream != stream
+	})
 }
 
-func (n *NATS) sweepSlice(stream string, slots []*topicSlot, since uint64) (upTo uint64, err error) {
+func (n *NATS) sweepSlice(stream string, slots []*topicSlot, since uint64) error {
 	subjects := make([]string, len(slots))
 	for i, s := range slots {
 		subjects[i] = s.subject
 	}
-	upTo, err = n.batch(n.ctx, stream, map[string]any{"multi_last": subjects, "seq": since + 1}, func(m message) {
+	upTo, err := n.batch(n.ctx, stream, map[string]any{"multi_last": subjects, "seq": since + 1}, func(m message) {
 		n.news(m.subject, m.seq, m.data)
 	})
 	if err != nil {
-		return 0, err
+		return err
 	}
 	for _, s := range slots {
 		s.mu.Lock()
 		s.swept = true
+		s.verified = max(s.verified, upTo)
 		s.mu.Unlock()
 	}
-	return upTo, nil
+	return nil
 }
 
 // suspect has a topic read from the leader, because something about it does not fit. It never blocks.
@@ -242,10 +242,9 @@ func (n *NATS) suspect(s *topicSlot) {
 
 // suspectAll has every followed topic of a stream read again.
 func (n *NATS) suspectAll(stream string) {
-	old, fresh := n.followed(stream)
-	for _, s := range append(old, fresh...) {
+	for _, s := range n.followed(stream) {
 		s.mu.Lock()
-		s.swept = false
+		s.swept, s.verified = false, 0
 		s.mu.Unlock()
 		n.suspect(s)
 	}
@@ -257,7 +256,7 @@ func (n *NATS) clear(s *topicSlot) {
 		if _, err := n.newest(n.ctx, s, nil); err != nil && n.ctx.Err() == nil {
 			n.log.Warn("a document could not be compared", "topic", s.topic, "err", err)
 			s.mu.Lock()
-			s.swept = false // the next sweep tries again
+			s.swept, s.verified = false, 0 // the next sweep tries again
 			s.mu.Unlock()
 		}
 		r.mu.Lock()
