@@ -23,7 +23,7 @@ type page struct {
 
 var (
 	shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
-	startsOne  = regexp.MustCompile(`git clone|cmd/freshet (serve|demo)|make test`)
+	startsOne  = regexp.MustCompile(`git clone|freshet (serve|demo)|make test`)
 	endless    = regexp.MustCompile(`(?m)^((?:\./)?(?:curl -N|freshet tail) .*)$`)
 )
 

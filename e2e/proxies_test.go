@@ -196,7 +196,7 @@ func startProxy(t *testing.T, name, upstream string) (address string) {
 	if err := os.Chmod(dir, 0o777); err != nil { //nolint:gosec // see above
 		t.Fatal(err)
 	}
-	address = freeAddress(t)
+	address = freeAddress(t, "127.0.0.1")
 	host, port, _ := net.SplitHostPort(upstream)
 	fill := strings.NewReplacer("{dir}", dir, "{listen}", address, "{upstream}", upstream, "{host}", host, "{port}", port)
 	if err := os.WriteFile(filepath.Join(dir, "config"), []byte(fill.Replace(proxies[name].config)), 0o644); err != nil { //nolint:gosec // see above
@@ -249,15 +249,4 @@ func awaitListener(t *testing.T, name, address string, exited <-chan struct{}) {
 			t.Fatalf("%s does not listen: %v", name, err)
 		}
 	}
-}
-
-// freeAddress is for programs that cannot listen on port 0 and say which one it was.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }

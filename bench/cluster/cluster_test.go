@@ -110,7 +110,8 @@ func cluster(t *testing.T) (a, b *node) {
 	start := func(args ...string) *node {
 		n := &node{t: t, gateway: free(t), subscriber: free(t), admin: free(t)}
 		n.args = append([]string{"serve", "--gateway-listen", n.gateway, "--subscriber-listen", n.subscriber, "--admin-listen", n.admin,
-			"--log-level", "error", "--data", t.TempDir(), "--database", postgres.URL, "--grid-storage", *storage, "--grid-replicas", "1"}, append(args, strings.Fields(*extra)...)...)
+			"--log-level", "error", "--data", t.TempDir(), "--database", postgres.URL, "--grid-storage", *storage, "--grid-replicas", "1",
+			"--manage-requests-per-minute", "0"}, append(args, strings.Fields(*extra)...)...)
 		n.start()
 		t.Cleanup(func() { n.kill() })
 		return n
@@ -360,8 +361,7 @@ func quantiles(d []time.Duration) string {
 
 func TestRestart(t *testing.T) {
 	a, b := cluster(t)
-	key, ids := topics(t, a, *crowd)
-	_ = key
+	_, ids := topics(t, a, *crowd)
 	open := func() (time.Duration, int) {
 		var wg sync.WaitGroup
 		began := time.Now()

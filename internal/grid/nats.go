@@ -97,7 +97,7 @@ func OpenNATS(ctx context.Context, opts NATSOptions) (*NATS, error) {
 		return nil, err
 	}
 	if err := n.prepare(ctx); err != nil {
-		n.Close()
+		_ = n.Close() // the first error is the one to tell
 		return nil, err
 	}
 	n.proven.Store(time.Now().UnixNano())

@@ -46,7 +46,6 @@ type joining struct {
 
 type otherNode struct {
 	heard  time.Time
-	round  string
 	topics map[string]string // and the round in which they were last announced
 }
 

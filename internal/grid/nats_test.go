@@ -60,12 +60,6 @@ func (w *watched) last() grid.Document {
 	return w.docs[len(w.docs)-1]
 }
 
-func (w *watched) count() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.docs)
-}
-
 func TestADocumentReachesTheOtherNodes(t *testing.T) {
 	t.Parallel()
 	n := nodes(t, 2, grid.NATSOptions{})

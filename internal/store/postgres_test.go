@@ -150,3 +150,59 @@ func TestACallerThatGoesAwayIsToldSo(t *testing.T) {
 		must(s.User(t.Context(), user.ID))(t)
 	})
 }
+
+func TestAReaderWaitsForTheSchemaAndNeedsNoRightToWrite(t *testing.T) {
+	t.Parallel()
+	where := pgtest.URL(t)
+	admin, err := sql.Open("pgx", where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { admin.Close() })
+	for _, statement := range []string{
+		"CREATE ROLE freshet_reader LOGIN",
+		"ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO freshet_reader",
+	} {
+		if _, err := admin.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		_, _ = admin.Exec("DROP OWNED BY freshet_reader")
+		_, _ = admin.Exec("DROP ROLE freshet_reader")
+	})
+	as, err := url.Parse(where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	as.User = url.User("freshet_reader")
+	opened := make(chan *Store, 1)
+	go func() {
+		s, err := Open(t.Context(), Location{URL: as.String(), Reader: true})
+		if err != nil {
+			t.Error(err)
+		}
+		opened <- s
+	}()
+	writer := open(t, Location{URL: where})
+	user, _, _ := household(t, writer, "ada@example.com")
+	reader := <-opened
+	if reader == nil {
+		return
+	}
+	defer reader.Close()
+	must(reader.User(t.Context(), user.ID))(t)
+	if err := reader.Update(t.Context(), func(tx *Tx) error { return tx.DeleteUser(user.ID) }); err == nil {
+		t.Error("a reader may write")
+	}
+}
+
+func TestAReaderThatWaitsInVainSaysWhatToStart(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := Open(ctx, Location{URL: pgtest.URL(t), Reader: true})
+	if err == nil {
+		t.Error("it opened an empty database")
+	}
+}
