@@ -292,6 +292,16 @@ func (r *run) progress() {
 	r.t.Logf("publications go on after %v", time.Since(began).Round(time.Millisecond))
 }
 
+// more waits until so many more publications were acknowledged.
+func (r *run) more(count int64) {
+	r.t.Helper()
+	for begin, began := r.acked.Load(), time.Now(); r.acked.Load() < begin+count; time.Sleep(10 * time.Millisecond) {
+		if time.Since(began) > patience {
+			r.t.Fatal("publishing does not go on")
+		}
+	}
+}
+
 // ackedSince reports whether a publication was acknowledged that began after a time.
 func (c *checked) ackedSince(after time.Time) bool {
 	c.mu.Lock()

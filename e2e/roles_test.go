@@ -153,7 +153,7 @@ func TestThreeNodesCarryNATSInside(t *testing.T) {
 	run.progress()
 	c.nodes[2].start()
 	c.ready(2)
-	run.progress()
+	run.more(200)
 	run.finish()
 	for _, m := range c.nodes {
 		if strings.Contains(m.Output(), "opensesame") {

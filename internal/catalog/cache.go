@@ -58,7 +58,10 @@ func (c *cache[K, V]) get(ctx context.Context, key K, load func(context.Context)
 	case known && age < freshFor:
 		if l == nil && age >= refreshAt && !c.closed {
 			l := c.begin(key)
-			c.background.Go(func() { _, _ = c.load(context.Background(), key, l, load) })
+			c.background.Go(func() {
+				defer func() { _ = recover() }() // whoever has to wait for the next load meets it, and can tell
+				_, _ = c.load(context.Background(), key, l, load)
+			})
 		}
 		c.mu.Unlock()
 		return e.value, nil

@@ -41,6 +41,30 @@ func TestAnEntryIsBelievedForAWhile(t *testing.T) {
 	})
 }
 
+func TestWhatIsInUseIsLoadedAgainBeforeItIsStale(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCache[string, string](time.Now)
+		defer c.close()
+		slow := func(value string) func(context.Context) (string, error) {
+			return func(context.Context) (string, error) { pass(time.Second); return value, nil }
+		}
+		wantValue(t, c, always("a"), "a")
+		pass(refreshAt)
+		began := time.Now()
+		wantValue(t, c, slow("b"), "a")
+		if time.Since(began) > 0 {
+			t.Error("it waited for the store")
+		}
+		pass(time.Second)
+		synctest.Wait()
+		wantValue(t, c, slow("c"), "b")
+		pass(refreshAt)
+		wantValue(t, c, func(context.Context) (string, error) { panic("broken") }, "b")
+		synctest.Wait()
+		wantValue(t, c, always("d"), "d") // what failed is not believed
+	})
+}
+
 func TestADropMakesTheNextOneLook(t *testing.T) {
 	c := newCache[string, string](time.Now)
 	wantValue(t, c, always("a"), "a")

@@ -305,3 +305,30 @@ func TestProductionInsistsOnATokenForAnOpenAdministration(t *testing.T) {
 		t.Errorf("a short token: %v", err)
 	}
 }
+
+func TestAClusterIsRefusedWhereItCannotWork(t *testing.T) {
+	for _, c := range []struct {
+		flags map[string]string
+		want  string
+	}{
+		{map[string]string{"nats": "nats://a:4222,tls://b:4222"}, ""},
+		{map[string]string{"nats": "nats://a:4222", "database": "postgres://h/d", "roles": "subscribe"}, ""},
+		{map[string]string{"nats": "embedded", "database": "postgres://h/d", "nats-peers": "a:6222,b:6222"}, ""},
+		{map[string]string{"nats": "nats://a:4222", "roles": "subscribe"}, "roles without manage need the database of a node that has it; set database"},
+		{map[string]string{"nats": "embedded", "nats-peers": "a:6222"}, "database must be set with nats_peers: the nodes of a cluster share one"},
+		{map[string]string{"nats-peers": "a:6222", "database": "postgres://h/d"}, "nats_peers and nats_listen are for the embedded server; set nats to embedded"},
+		{
+			map[string]string{"nats": "embedded", "nats-peers": "a:6222", "database": "postgres://h/d", "environment": "production"},
+			"nats_secret is required in production: without it anybody who reaches nats_cluster_listen can join the cluster",
+		},
+		{map[string]string{"nats": "nats://a:4222", "nats-certificate": "x.pem"}, "nats_certificate and nats_key belong together; set both or neither"},
+	} {
+		_, err := Load(Sources{Flags: c.flags})
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%v: %v", c.flags, err)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%v: got %v, want %s", c.flags, err, c.want)
+		}
+	}
+}

@@ -84,6 +84,8 @@ func TestPasswordsInURLsAreHidden(t *testing.T) {
 		"postgres://u@h/d":                    "postgres://u@h/d",
 		"postgres://h/d?password=hunter2&a=b": "postgres://h/d?a=b&password=xxxxx",
 		"postgres://u:hunt er2@%zz":           hidden,
+		"nats://u:hunter2@a:1,nats://tok@b:2": "nats://u:xxxxx@a:1,nats://xxxxx@b:2",
+		"embedded":                            "embedded",
 	} {
 		if got := redacted(given); got != want {
 			t.Errorf("%s is shown as %s, want %s", given, got, want)
