@@ -160,6 +160,11 @@ func (c *Catalog) SignOut(ctx context.Context, actor *Actor) error {
 	return c.store.Update(ctx, func(tx *store.Tx) error { return tx.EndSession(actor.session) })
 }
 
+// SignOutEverywhere ends every session of the actor, this one included.
+func (c *Catalog) SignOutEverywhere(ctx context.Context, actor *Actor) error {
+	return c.store.Update(ctx, func(tx *store.Tx) error { return tx.EndSessions(actor.User.ID, "") })
+}
+
 func newTokenSecret() []byte {
 	secret := make([]byte, 32)
 	rand.Read(secret)

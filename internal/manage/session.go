@@ -33,6 +33,11 @@ func (a *api) sessions(h huma.API) {
 		OperationID: "sign-out", Method: http.MethodDelete, Path: "/session", Tags: []string{sessionTag}, Security: signedIn,
 		DefaultStatus: http.StatusNoContent, Summary: "End the session this token belongs to",
 	}, a.signOut)
+	handle(a, h, huma.Operation{
+		OperationID: "sign-out-everywhere", Method: http.MethodDelete, Path: "/sessions", Tags: []string{sessionTag}, Security: signedIn,
+		DefaultStatus: http.StatusNoContent, Summary: "End every session of yours",
+		Description: "Every token of the user stops working at once, this one included. Keys go on working.",
+	}, a.signOutEverywhere)
 }
 
 func (a *api) signIn(ctx context.Context, in *struct{ Body credentials }) (*body[session], error) {
@@ -49,4 +54,8 @@ func (a *api) signIn(ctx context.Context, in *struct{ Body credentials }) (*body
 
 func (a *api) signOut(ctx context.Context, _ *struct{}) (*struct{}, error) {
 	return nil, a.Catalog.SignOut(ctx, actor(ctx))
+}
+
+func (a *api) signOutEverywhere(ctx context.Context, _ *struct{}) (*struct{}, error) {
+	return nil, a.Catalog.SignOutEverywhere(ctx, actor(ctx))
 }

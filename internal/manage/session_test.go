@@ -155,8 +155,18 @@ func TestATokenEndsWithWhatItStandsFor(t *testing.T) {
 	signedOut.call("GET", "/apps", nil).want(401)
 	signedOut.call("DELETE", "/session", nil).want(401)
 
+	everywhere, bystander := s.signUp(), s.signUp()
+	email := everywhere.call("GET", "/users/"+everywhere.id, nil).want(200).text("email")
+	elsewhere := *everywhere
+	elsewhere.token = everywhere.signIn(email, password).want(200).text("token")
+	everywhere.call("DELETE", "/sessions", nil).want(204)
+	everywhere.call("GET", "/apps", nil).want(401)
+	elsewhere.call("GET", "/apps", nil).want(401)
+	bystander.call("GET", "/apps", nil).want(200)
+	everywhere.signIn(email, password).want(200)
+
 	changed := s.signUp()
-	email := changed.call("GET", "/users/"+changed.id, nil).want(200).text("email")
+	email = changed.call("GET", "/users/"+changed.id, nil).want(200).text("email")
 	second := *changed
 	second.token = changed.signIn(email, password).want(200).text("token")
 	changed.call("PATCH", "/users/"+changed.id, map[string]any{"password": "another password"}).want(200)

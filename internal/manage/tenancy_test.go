@@ -35,7 +35,7 @@ var goodBodies = map[string]any{
 }
 
 // ownRoutes have no identifier: everybody has their own.
-var ownRoutes = map[string]bool{"create-user": true, "sign-in": true, "sign-out": true, "create-app": true, "list-apps": true}
+var ownRoutes = map[string]bool{"create-user": true, "sign-in": true, "sign-out": true, "sign-out-everywhere": true, "create-app": true, "list-apps": true}
 
 func TestWhatBelongsToSomebodyElseDoesNotExist(t *testing.T) {
 	t.Parallel()
