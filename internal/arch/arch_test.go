@@ -29,7 +29,7 @@ var layers = []struct {
 	{"engines", []string{"internal/content", "internal/store", "internal/grid", "internal/fanout", "internal/httpkit", "internal/settings"}},
 	{"descriptions", []string{"internal/openapi"}},
 	{"rules", []string{"internal/catalog", "internal/router"}},
-	{"roles", []string{"internal/gateway", "internal/manage", "internal/publish", "internal/poll", "internal/subscribe"}},
+	{"roles", []string{"internal/gateway", "internal/manage", "internal/publish", "internal/poll", "internal/subscribe", "console"}},
 	{"server", []string{"internal/server"}},
 	{"demo", []string{"internal/demo"}},
 	{"cli", []string{"internal/cli"}},

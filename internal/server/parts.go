@@ -3,8 +3,12 @@ package server
 import (
 	"context"
 	"log/slog"
+	"net"
+	"net/http"
+	"strings"
 
 	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/console"
 	"github.com/freshet-io/freshet/internal/catalog"
 	"github.com/freshet-io/freshet/internal/fanout"
 	"github.com/freshet-io/freshet/internal/gateway"
@@ -25,6 +29,7 @@ type parts struct {
 	// Static after wire.
 	settings *settings.Settings
 	version  string
+	ports    *ports
 	log      *slog.Logger
 
 	// Owned by the stages.
@@ -153,7 +158,32 @@ func (p *parts) platformAPIs() (apis []gateway.API, err error) {
 		}
 		apis = append(apis, gateway.API{Name: "publish", Version: "v1", Handler: h})
 	}
+	if p.settings.Has(settings.RoleManage) {
+		h, err := p.console()
+		if err != nil {
+			return nil, err
+		}
+		apis = append(apis, gateway.API{Name: strings.TrimPrefix(console.Path, "/"), Handler: h})
+	}
 	return apis, nil
+}
+
+// console returns the web console. It is there where the management API is, which it needs.
+func (p *parts) console() (http.Handler, error) {
+	s := p.settings
+	o := console.Options{
+		Log:           p.log,
+		SubscriberURL: s.Subscriber.PublicURL,
+		Secure:        s.TLS.Certificate != "",
+		OpenSignUp:    s.Signup == settings.SignupOpen,
+		Version:       p.version,
+	}
+	if p.ports.subscriber != nil {
+		if address, ok := p.ports.subscriber.Addr().(*net.TCPAddr); ok {
+			o.SubscriberPort = address.Port
+		}
+	}
+	return console.New(o)
 }
 
 func (p *parts) openSubscriber(context.Context) (err error) {

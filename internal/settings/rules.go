@@ -232,3 +232,16 @@ func sameAddress(a, b string) bool {
 func isEveryInterface(host string) bool {
 	return host == "" || net.ParseIP(host).IsUnspecified()
 }
+
+// publicURL accepts what a browser can be told to connect to.
+func publicURL() syntax[string] {
+	s := optionalText("URL", "empty, or a URL such as https://events.example.com")
+	s.parse = func(text string) (string, error) {
+		u, err := url.Parse(text)
+		if text != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.ContainsAny(u.Host, "; ,'\"")) {
+			return "", must("be empty or a URL such as https://events.example.com")
+		}
+		return text, nil
+	}
+	return s
+}

@@ -42,6 +42,7 @@ type Settings struct {
 	}
 	Subscriber struct {
 		Listen        string
+		PublicURL     string // as browsers reach it; empty means on the gateway's host
 		WriteTimeout  time.Duration
 		SnapshotEvent string
 		Heartbeat     time.Duration

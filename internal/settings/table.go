@@ -123,6 +123,10 @@ var table = []Entry{
 		Help:  "Address of the subscriber interface: event streams",
 		value: bind(func(s *Settings) *string { return &s.Subscriber.Listen }, listen()),
 	}, {
+		Key: "subscriber.public_url", Default: "",
+		Help:  "URL under which browsers reach the subscriber interface, such as https://events.example.com; empty is the port of subscriber.listen on the host of the console",
+		value: bind(func(s *Settings) *string { return &s.Subscriber.PublicURL }, publicURL()),
+	}, {
 		Key: "subscriber.heartbeat", Default: "10s",
 		Help:  "How often an idle stream gets a comment that keeps it open",
 		value: bind(func(s *Settings) *time.Duration { return &s.Subscriber.Heartbeat }, duration(100*time.Millisecond, time.Hour)),

@@ -1,0 +1,127 @@
+// The APIs of the service, as anybody may call them.
+import { signal } from '@preact/signals';
+import { expire, session } from './session';
+
+export interface Link { rel: string; href: string }
+export interface Page<T> { items: T[]; page: number; per_page: number; total: number; links: Link[] }
+export interface Quotas { connections: number; messages_per_month: number; requests_per_minute: number }
+export interface User {
+  id: string; email: string; first_name: string; last_name: string; language: string;
+  role: 'user' | 'admin'; status: 'active' | 'disabled'; quotas: Quotas; created_at: string; updated_at: string;
+}
+export interface App {
+  id: string; name: string; auto_provisioning_allowed: boolean; client_request_signature_enabled: boolean;
+  default_configurations: { 'http-poller': { polling_frequency: number }; 'http-post': { force_publishing: boolean } };
+  allowed_target_hosts?: string[];
+  subscriber_key: string; publisher_key: string; signature_key: string; created_at: string; updated_at: string; links: Link[];
+}
+export interface OAuth2 { token_url: string; client_id: string; client_secret: string; scopes?: string[] }
+export interface PublisherConfig {
+  url?: string; polling_frequency?: number; force_publishing?: boolean; headers?: Record<string, string>; oauth2?: OAuth2 | null;
+}
+export interface Topic {
+  id: string; app_id: string; name: string; auto_provisioned?: boolean;
+  publisher: { type: 'http-poller' | 'http-post'; config: PublisherConfig; payload: { type: 'snapshot' | 'item'; item_id_path?: string } };
+  created_at: string; updated_at: string;
+}
+export interface AuditEntry { id: string; at: string; actor: string; action: string; subject: string }
+export interface Connection {
+  id: string; user_id?: string; app_id?: string; topic_id?: string; address?: string; connected_at?: string;
+  node?: string; mode?: string; messages?: number; bytes?: number; user_agent?: string;
+}
+/** One hour of use. Servers may send more figures; those we know are shown. */
+export interface UsageHour {
+  at?: string; hour?: string; messages?: number; bytes?: number; bytes_saved?: number; connections?: number;
+  latency_p50_ms?: number; latency_p99_ms?: number; polls?: Record<string, number>;
+}
+export interface Config { subscriber_url: string; open_sign_up: boolean; version: string }
+
+export interface FieldError { field: string; message: string }
+
+/** An answer that is not what was asked for, in words for people. */
+export class Failure extends Error {
+  constructor(readonly status: number, message: string, readonly fields: FieldError[] = []) { super(message); }
+  /** What is wrong with one field of a form. */
+  field(name: string): string | undefined {
+    return this.fields.find(f => f.field === name)?.message;
+  }
+}
+
+export const config = signal<Config | null>(null);
+export const me = signal<User | null>(null);
+
+const advice: Record<number, string> = {
+  0: 'The server cannot be reached. Check your network, then try again.',
+  404: 'There is nothing here. It may have been deleted.',
+  429: 'That was too fast. Wait a moment, then try again.',
+  500: 'The server failed. Try again; its log has the details.',
+  502: 'The server is not reachable behind its proxy right now.',
+  503: 'The server is busy or starting. Try again in a moment.',
+};
+
+async function failure(answer: Response): Promise<Failure> {
+  let message = '', fields: FieldError[] = [];
+  try {
+    const body = await answer.json() as { message?: string; errors?: FieldError[] };
+    if (typeof body.message === 'string') message = body.message;
+    if (Array.isArray(body.errors)) fields = body.errors;
+  } catch { /* not JSON: the status has to do */ }
+  const wait = answer.headers.get('Retry-After');
+  if (answer.status === 429 && wait) message = `${message || 'Too many requests'}. Try again in ${wait} s.`;
+  return new Failure(answer.status, message || advice[answer.status] || `The server answered ${answer.status}.`, fields);
+}
+
+async function send(url: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(url, { ...init, credentials: 'omit', referrerPolicy: 'no-referrer' });
+  } catch (e) {
+    if (init.signal?.aborted) throw e;
+    throw new Failure(0, advice[0]!);
+  }
+}
+
+interface Call { body?: unknown; signal?: AbortSignal; anonymous?: boolean }
+
+/** Calls the management API. A session that has ended leads to the sign-in page. */
+export async function call<T>(method: string, path: string, { body, signal, anonymous }: Call = {}): Promise<T> {
+  const headers: Record<string, string> = { Accept: 'application/json' };
+  const held = session.value;
+  if (held && !anonymous) headers['Authorization'] = 'Bearer ' + held.token;
+  if (body !== undefined) headers['Content-Type'] = 'application/json';
+  const init: RequestInit = { method, headers };
+  if (body !== undefined) init.body = JSON.stringify(body);
+  if (signal) init.signal = signal;
+  const answer = await send('/api/v1' + path, init);
+  if (answer.status === 401 && !anonymous) {
+    if (held === session.value) expire();
+    throw new Failure(401, 'Your session has ended.');
+  }
+  if (!answer.ok) throw await failure(answer);
+  const text = await answer.text();
+  return (text ? JSON.parse(text) : undefined) as T;
+}
+
+export const get = <T>(path: string, signal?: AbortSignal) => call<T>('GET', path, signal ? { signal } : {});
+export const id = encodeURIComponent;
+
+export interface Published { at: string; status: number }
+
+/** Publishes a text as it is: what was typed is what is sent, numbers to the last digit. */
+export async function publish(topic: Topic, key: string, text: string, type = 'application/json', method = 'POST'): Promise<Published> {
+  const answer = await send('/publish/v1/topics/' + id(topic.id), {
+    method, headers: { 'Content-Type': type, 'X-Sd-Publisher-Key': key }, body: text,
+  });
+  if (!answer.ok) throw await failure(answer);
+  return { at: (answer.headers.get('ETag') ?? '').replace(/^W\/|"/g, ''), status: answer.status };
+}
+
+export async function loadConfig(): Promise<void> {
+  const answer = await send('/console/config.json', {});
+  if (answer.ok) config.value = await answer.json() as Config;
+}
+
+/** Every page of a listing, up to a bound that keeps the browser well. */
+export async function all<T>(path: string, signal?: AbortSignal, bound = 1000): Promise<{ items: T[]; total: number }> {
+  const first = await get<Page<T>>(`${path}${path.includes('?') ? '&' : '?'}per_page=${Math.min(bound, 1000)}`, signal);
+  return { items: first.items, total: first.total };
+}

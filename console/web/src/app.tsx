@@ -1,0 +1,72 @@
+// The console: which page is at which path, and the frame around it.
+import { render } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { complain, Empty, Toasts } from './ui';
+import { get, id, loadConfig, me, type User } from './api';
+import { Shell } from './shell';
+import { match, navigate, path, search, Link } from './router';
+import { session } from './session';
+import { SignIn, SignUp } from './pages/sign';
+import { Overview } from './pages/overview';
+import { Apps } from './pages/apps';
+import { AppPage } from './pages/app';
+import { NewTopic } from './pages/topicform';
+import { TopicPage } from './pages/topic';
+import { Account } from './pages/account';
+import { Users } from './pages/users';
+import { Audit, Connections, Gateway, Health, ServerUsage } from './pages/admin';
+
+type Params = Record<string, string>;
+
+const pages: [string, (p: Params) => preact.JSX.Element, 'admin'?][] = [
+  ['/', () => <Overview />],
+  ['/apps', () => <Apps />],
+  ['/apps/:app/topics/new', p => <NewTopic key={p.app} appID={p.app!} />],
+  ['/apps/:app/:tab?', p => <AppPage key={p.app} appID={p.app!} tab={p.tab ?? 'topics'} />],
+  ['/topics/:topic/:tab?', p => <TopicPage key={p.topic} topicID={p.topic!} tab={p.tab ?? 'live'} />],
+  ['/account', () => <Account />],
+  ['/admin/users', () => <Users />, 'admin'],
+  ['/admin/connections', () => <Connections />, 'admin'],
+  ['/admin/usage', () => <ServerUsage />, 'admin'],
+  ['/admin/gateway', () => <Gateway />, 'admin'],
+  ['/admin/health', () => <Health />, 'admin'],
+  ['/admin/audit', () => <Audit />, 'admin'],
+];
+
+function Page() {
+  for (const [pattern, show, only] of pages) {
+    const found = match(pattern, path.value);
+    if (found && (!only || me.value?.role === 'admin')) return show(found);
+  }
+  return (
+    <Empty icon="search" title="There is no such page" action={<Link to="/" class="button">Go to the overview</Link>}>
+      The address may be mistyped, or the page may be for admins.
+    </Empty>
+  );
+}
+
+/** Where to go after signing in: only ever a path of ours. */
+function destination(): string {
+  const to = new URLSearchParams(search.value).get('to') ?? '/';
+  return to.startsWith('/') && !to.startsWith('//') && !to.startsWith('/sign') ? to : '/';
+}
+
+function Root() {
+  const held = session.value, at = path.value;
+  useEffect(() => {
+    if (!held) {
+      me.value = null;
+      return;
+    }
+    get<User>('/users/' + id(held.userID)).then(u => { me.value = u; }, complain);
+  }, [held]);
+  useEffect(() => {
+    if (!held && at !== '/signin' && at !== '/signup') {
+      navigate('/signin' + (at === '/' ? '' : '?to=' + encodeURIComponent(at + search.value)), true);
+    } else if (held && (at === '/signin' || at === '/signup')) navigate(destination(), true);
+  }, [held, at]);
+  if (!held) return <>{at === '/signup' ? <SignUp /> : <SignIn />}<Toasts /></>;
+  return <><Shell>{me.value ? <Page /> : null}</Shell><Toasts /></>;
+}
+
+void loadConfig().catch(() => undefined).then(() => render(<Root />, document.getElementById('app')!));

@@ -1,0 +1,72 @@
+// All apps.
+import { useState } from 'preact/hooks';
+import { all, type App, call, id } from '../api';
+import { ago, plural } from '../format';
+import { Link, navigate, search } from '../router';
+import { checkText } from '../rules';
+import { Badge, Button, Card, Code, Dialog, Empty, Form, FormError, Head, Input, Search, Show, Table, useLoad, useTask } from '../ui';
+
+export function Apps() {
+  const list = useLoad(s => all<App>('/apps', s), []);
+  const [query, setQuery] = useState('');
+  const [making, setMaking] = useState(new URLSearchParams(search.value).has('new'));
+  return (
+    <>
+      <Head title="Apps" actions={<Button kind="primary" icon="plus" onClick={() => setMaking(true)}>New app</Button>}>
+        An app groups topics that share keys.
+      </Head>
+      <Show of={list} rows={6}>{({ items, total }) => {
+        if (total === 0) return <NoApps onNew={() => setMaking(true)} />;
+        const q = query.toLowerCase();
+        const found = items.filter(a => a.name.toLowerCase().includes(q) || a.id.startsWith(q));
+        return (
+          <Card flush title={plural(total, 'app')} aside={items.length > 5 && <Search value={query} onInput={setQuery} label="Find an app" />}>
+            {found.length === 0 ? <Empty icon="search" title="No app matches">Search for a part of its name, or the beginning of its identifier.</Empty> :
+              <Table label="Apps" rows={found} columns={[
+                { head: 'Name', cell: a => <Link to={`/apps/${id(a.id)}`} class="row-link">{a.name}</Link> },
+                { head: 'Options', cell: a => <>{a.auto_provisioning_allowed && <Badge>auto-provisioning</Badge>}{a.client_request_signature_enabled && <Badge>signed requests</Badge>}</> },
+                { head: 'Created', class: 'right dim', cell: a => ago(a.created_at) },
+              ]} />}
+          </Card>
+        );
+      }}</Show>
+      {making && <MakeApp onClose={() => setMaking(false)} />}
+    </>
+  );
+}
+
+export function NoApps({ onNew }: { onNew: () => void }) {
+  return (
+    <Card>
+      <Empty icon="apps" title="Make your first app" action={<Button kind="primary" icon="plus" onClick={onNew}>New app</Button>}>
+        <p>An app holds topics, and comes with three keys: one to publish, one to subscribe, one to sign requests.</p>
+        <p>From a terminal, it is one call:</p>
+        <Code what="the command" text={`curl -X POST ${location.origin}/api/v1/apps \\\n  -H "Authorization: Bearer $token" -H "Content-Type: application/json" \\\n  -d '{"name": "Quotes"}'`} />
+      </Empty>
+    </Card>
+  );
+}
+
+export function MakeApp({ onClose }: { onClose: () => void }) {
+  const [name, setName] = useState('');
+  const [tried, setTried] = useState(false);
+  const task = useTask();
+  const wrong = checkText(name, 200);
+  return (
+    <Dialog title="New app" onClose={onClose}>
+      <Form onSubmit={() => {
+        setTried(true);
+        if (!wrong) task.run(async () => {
+          const made = await call<App>('POST', '/apps', { body: { name } });
+          onClose();
+          navigate(`/apps/${id(made.id)}`);
+        });
+      }}>
+        <Input label="Name" value={name} onInput={v => { task.clear(); setName(v); }} placeholder="Quotes" focus hint="Unique among your apps"
+          error={task.error?.field('name') ?? (tried || [...name].length > 200 ? wrong : undefined)} />
+        <FormError error={task.error} shown={['name']} />
+        <footer><Button onClick={onClose}>Cancel</Button><Button type="submit" kind="primary" busy={task.busy}>Create app</Button></footer>
+      </Form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,89 @@
+// Publishing from the browser, with the stream beside it: what is sent is seen to arrive.
+import { useMemo, useState } from 'preact/hooks';
+import { type App, publish, type Topic } from '../api';
+import { bytes, duration } from '../format';
+import type { Follow } from '../live/follow';
+import { parse, print } from '../live/json';
+import { checkJSON } from '../rules';
+import { Button, Card, FormError, useTask } from '../ui';
+import { sample } from './connect';
+import { EventList, StateBadge, Tree } from './viewer';
+
+type Form = 'document' | 'merge' | 'patch';
+const forms: Record<Form, { text: string; type: string; method: string; hint: string; example: string }> = {
+  document: { text: 'Document', type: 'application/json', method: 'POST', hint: 'The whole document takes the place of the one before.', example: '' },
+  merge: { text: 'Merge', type: 'application/merge-patch+json', method: 'PATCH', hint: 'Members given here are set; those that are null are removed.', example: '{"ACME": 102}' },
+  patch: { text: 'Patch', type: 'application/json-patch+json', method: 'PATCH', hint: 'JSON Patch: add, replace, remove.', example: '[{"op": "replace", "path": "/ACME", "value": 102}]' },
+};
+
+interface Sent { at: string; status: number; tookMs: number; arrivedMs?: number; unchanged: boolean }
+
+const tab = '  ';
+
+export function Publish({ topic, app, follow }: { topic: Topic; app: App; follow: Follow }) {
+  const first = useMemo(() => print(parse(sample(topic)), 2), [topic.id]);
+  const [form, setForm] = useState<Form>('document');
+  const [text, setText] = useState(first);
+  const [sent, setSent] = useState<Sent>();
+  const task = useTask();
+  const wrong = checkJSON(text);
+  const lines = text.split('\n').length;
+  const isItem = topic.publisher.payload.type === 'item';
+  const notItems = !wrong && isItem && form === 'document' && !(t => Array.isArray(t) && t.every(e => typeof e === 'object' && e !== null && !Array.isArray(e)))(JSON.parse(text) as unknown)
+    ? 'This topic takes an array of objects' : undefined;
+  void follow.tick.value;
+  const newest = follow.newest;
+
+  const send = (): void => {
+    if (wrong || notItems) return;
+    task.run(async () => {
+      const began = performance.now(), before = follow.newest?.id;
+      const done = await publish(topic, app.publisher_key, text, forms[form].type, forms[form].method);
+      const tookMs = performance.now() - began, unchanged = !done.at || done.at === before;
+      setSent({ ...done, tookMs, unchanged });
+      if (!unchanged) void follow.arrival(done.at).then(() => setSent(s => s && s.at === done.at ? { ...s, arrivedMs: performance.now() - began } : s));
+    });
+  };
+
+  return (
+    <div class="publish">
+      <Card title="Publish" aside={!isItem && (
+        <div class="segments" role="group" aria-label="What to send">
+          {(Object.keys(forms) as Form[]).map(f => <button key={f} type="button" aria-pressed={form === f} onClick={() => {
+            setForm(f);
+            setText(f === 'document' ? (newest && newest.event !== 'error' ? print(newest.doc, 2) : first) : forms[f].example);
+          }}>{forms[f].text}</button>)}
+        </div>
+      )}>
+        <p class="hint">{isItem ? 'Each item takes the place of the one with the same identifier; the others stay.' : forms[form].hint}</p>
+        <div class={wrong || notItems ? 'editor bad' : 'editor'}>
+          <pre class="gutter" aria-hidden="true">{Array.from({ length: lines }, (_, i) => i + 1).join('\n')}</pre>
+          <textarea value={text} rows={Math.max(12, Math.min(26, lines + 1))} spellcheck={false} autocapitalize="off" wrap="off" aria-label="JSON to publish"
+            aria-invalid={wrong ? true : undefined} aria-describedby="editor-said"
+            onInput={e => { task.clear(); setText(e.currentTarget.value); }}
+            onScroll={e => { const g = e.currentTarget.previousElementSibling; if (g) g.scrollTop = e.currentTarget.scrollTop; }}
+            onKeyDown={e => {
+              if (e.key === 'Enter' && (e.ctrlKey || e.metaKey)) { e.preventDefault(); send(); }
+              if (e.key === 'Tab' && e.altKey) { e.preventDefault(); const t = e.currentTarget; t.setRangeText(tab, t.selectionStart, t.selectionEnd, 'end'); setText(t.value); }
+            }} />
+        </div>
+        <p id="editor-said" class={wrong || notItems ? 'hint error' : 'hint'} aria-live="polite">
+          {wrong ? `Line ${wrong.line}, column ${wrong.column}: ${wrong.message}` : notItems ?? `Valid JSON, ${bytes(new TextEncoder().encode(text).length)}`}
+        </p>
+        <FormError error={task.error} />
+        <div class="toolbar">
+          <Button kind="primary" icon="send" busy={task.busy} disabled={!!wrong || !!notItems} onClick={send}>Publish</Button>
+          <Button disabled={!!wrong} onClick={() => { if (!wrong) setText(print(parse(text), 2)); }}>Format</Button>
+          <span class="dim keys-hint">Ctrl + Enter</span>
+          <output class="sent" aria-live="polite">{sent && (
+            sent.unchanged ? `Accepted in ${duration(sent.tookMs)}; it changed nothing, so nobody was told.` :
+              `Accepted in ${duration(sent.tookMs)}${sent.arrivedMs === undefined ? ', on its way…' : `, arrived here after ${duration(sent.arrivedMs)}`}`)}</output>
+        </div>
+      </Card>
+      <Card title="What subscribers see" aside={<StateBadge follow={follow} />} flush>
+        <Tree follow={follow} height={300} />
+        <EventList follow={follow} height={180} compact />
+      </Card>
+    </div>
+  );
+}

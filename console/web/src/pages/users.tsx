@@ -1,0 +1,81 @@
+// For admins: every account, its state and its quotas.
+import { useEffect, useState } from 'preact/hooks';
+import { call, get, id, me, type Page, type Quotas, type User } from '../api';
+import { ago, plural } from '../format';
+import { checkCount } from '../rules';
+import { Badge, Button, Card, Choice, Dialog, Empty, Form, FormError, Head, ID, Input, Pager, Search, Show, Table, toast, useLoad, useTask } from '../ui';
+import { limit } from './account';
+
+const perPage = 50;
+
+/** Follows a value once it rests, so that not every letter asks the server. */
+function useRest<T>(value: T, ms = 250): T {
+  const [rested, setRested] = useState(value);
+  useEffect(() => { const t = setTimeout(() => setRested(value), ms); return () => clearTimeout(t); }, [value]);
+  return rested;
+}
+
+export function Users() {
+  const [query, setQuery] = useState(''), [page, setPage] = useState(0);
+  const asked = useRest(query);
+  const [editing, setEditing] = useState<User>();
+  const list = useLoad(s => get<Page<User>>(`/admin/users?per_page=${perPage}&page=${page}${asked ? '&query=' + encodeURIComponent(asked) : ''}`, s), [asked, page]);
+  return (
+    <>
+      <Head title="Users">Every account of this server.</Head>
+      <Show of={list} rows={6}>{p => (
+        <Card flush title={plural(p.total, 'user')} aside={<Search value={query} onInput={q => { setPage(0); setQuery(q); }} label="Find by e-mail or name" />}>
+          {p.items.length === 0 ? <Empty icon="search" title="Nobody matches">Search for a part of an e-mail address or a name.</Empty> :
+            <Table label="Users" rows={p.items} columns={[
+              { head: 'User', cell: u => <span class="two-lines"><b>{u.first_name} {u.last_name}</b><small>{u.email}</small></span> },
+              { head: 'State', cell: u => <>{u.status === 'active' ? <Badge tone="ok">active</Badge> : <Badge tone="bad">disabled</Badge>}{u.role === 'admin' && <Badge tone="accent">admin</Badge>}</> },
+              { head: 'Connections', class: 'right', cell: u => limit(u.quotas.connections) },
+              { head: 'Messages a month', class: 'right', cell: u => limit(u.quotas.messages_per_month) },
+              { head: 'Since', class: 'right dim', cell: u => ago(u.created_at) },
+              { head: '', class: 'right', cell: u => <Button small onClick={() => setEditing(u)}>Edit<span class="offscreen"> {u.email}</span></Button> },
+            ]} />}
+          <Pager page={p.page} perPage={p.per_page} total={p.total} onPage={setPage} />
+        </Card>
+      )}</Show>
+      {editing && <EditUser user={editing} onClose={() => setEditing(undefined)} onDone={() => { setEditing(undefined); list.again(); }} />}
+    </>
+  );
+}
+
+const quotaNames: [keyof Quotas, string, string][] = [
+  ['connections', 'Connections at the same time', ''], ['messages_per_month', 'Messages a month', ''], ['requests_per_minute', 'API requests a minute', ''],
+];
+
+function EditUser({ user, onClose, onDone }: { user: User; onClose: () => void; onDone: () => void }) {
+  const [status, setStatus] = useState(user.status);
+  const [quotas, setQuotas] = useState<Record<keyof Quotas, string>>({
+    connections: String(user.quotas.connections), messages_per_month: String(user.quotas.messages_per_month), requests_per_minute: String(user.quotas.requests_per_minute),
+  });
+  const task = useTask(), isSelf = user.id === me.value?.id;
+  return (
+    <Dialog title={`${user.first_name} ${user.last_name}`} onClose={onClose}>
+      <Form onSubmit={() => {
+        if (quotaNames.some(([k]) => checkCount(quotas[k]))) return;
+        task.run(async () => {
+          const changed = Object.fromEntries(quotaNames.filter(([k]) => quotas[k] !== String(user.quotas[k])).map(([k]) => [k, Number(quotas[k])]));
+          const body: Record<string, unknown> = {};
+          if (status !== user.status) body['status'] = status;
+          if (Object.keys(changed).length) body['quotas'] = changed;
+          await call('PATCH', '/admin/users/' + id(user.id), { body });
+          toast('Saved');
+          onDone();
+        });
+      }}>
+        <p class="prose">{user.email}<br /><ID value={user.id} what="user identifier" /></p>
+        <Choice label="State" value={status} onChange={setStatus} disabled={isSelf} options={[
+          ['active', 'Active', 'May sign in, publish and subscribe.'], ['disabled', 'Disabled', 'Tokens and streams end at once. Nothing is deleted.'],
+        ]} />
+        {isSelf && <p class="hint">You cannot disable yourself; ask another admin.</p>}
+        {quotaNames.map(([k, label]) => <Input key={k} label={label} inputMode="numeric" value={quotas[k]} onInput={v => setQuotas(q => ({ ...q, [k]: v }))}
+          error={task.error?.field('quotas.' + k) ?? checkCount(quotas[k])} hint="0 is unlimited" />)}
+        <FormError error={task.error} shown={quotaNames.map(([k]) => 'quotas.' + k)} />
+        <footer><Button onClick={onClose}>Cancel</Button><Button type="submit" kind={status === 'disabled' && user.status === 'active' ? 'danger' : 'primary'} busy={task.busy}>Save</Button></footer>
+      </Form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,423 @@
+// Uses the console as a person would, in a real browser, and takes pictures of it on the way. Called with: base URL of the
+// gateway, URL of the subscriber interface, folder for pictures. Prints one JSON line: what was wrong, and what was measured.
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { promisify } from 'node:util';
+import { chromium } from 'playwright-core';
+
+const [base, subscriber, pictures] = process.argv.slice(2);
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const desktop = { width: 1440, height: 900 }, phone = { width: 390, height: 844 };
+const problems = [], figures = {};
+const expect = (ok, what) => { if (!ok) problems.push(what); };
+
+const browser = await chromium.launch({
+  executablePath: process.env.FRESHET_TEST_CHROMIUM || '/usr/bin/chromium',
+  args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+    '--disable-component-update', '--disable-sync', '--font-render-hinting=none'],
+});
+
+/** Opens a window that reports whatever a console must not do. */
+async function open(options = {}) {
+  const context = await browser.newContext({ viewport: desktop, colorScheme: 'light', permissions: ['clipboard-read', 'clipboard-write'], ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(15_000);
+  page.on('request', r => {
+    const own = [base, subscriber, 'data:'].some(p => r.url().startsWith(p));
+    if (!own) problems.push(`asks another host: ${r.url()}`);
+  });
+  page.on('pageerror', e => problems.push(`script failed at ${page.url()}: ${e}`));
+  page.on('dialog', d => { problems.push(`a dialog of the browser: ${d.message()}`); void d.dismiss(); });
+  page.on('console', m => {
+    const expected = /status of (400|401|404|405|409)/.test(m.text());
+    if ((m.type() === 'error' || /Content Security Policy|Trusted/i.test(m.text())) && !expected) problems.push(`complains at ${page.url()}: ${m.text()}`);
+  });
+  await page.addInitScript(() => {
+    document.addEventListener('securitypolicyviolation', e => console.error(`Content Security Policy: ${e.violatedDirective} ${e.blockedURI}`));
+  });
+  return page;
+}
+
+async function audit(page, name, rules) {
+  if (!await page.evaluate(() => !!globalThis.axe)) await page.evaluate(axe);
+  const found = await page.evaluate(rules => globalThis.axe.run(document, { resultTypes: ['violations'], ...(rules ? { runOnly: rules } : {}) }), rules);
+  for (const v of found.violations) {
+    problems.push(`accessibility on ${name}: ${v.id} (${v.impact}): ${v.nodes.slice(0, 3).map(n => n.target.join(' ') + ' ' + (n.any[0]?.message ?? n.all[0]?.message ?? '')).join(' | ')}`);
+  }
+}
+
+/** A picture in every size and theme, and an audit; in the dark, only colours can be different. */
+async function picture(page, name, { full = false } = {}) {
+  for (const scheme of ['light', 'dark']) {
+    await page.emulateMedia({ colorScheme: scheme });
+    for (const [size, viewport] of [['desktop', desktop], ['phone', phone]]) {
+      await page.setViewportSize(viewport);
+      await page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))));
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      expect(wide <= 0, `${name} is ${wide} pixels too wide on a ${size}`);
+      await page.screenshot({ path: `${pictures}/${name}-${size}-${scheme}.png`, fullPage: full });
+    }
+    await page.setViewportSize(desktop);
+    await audit(page, `${name} (${scheme})`, scheme === 'dark' ? ['color-contrast'] : undefined);
+  }
+  await page.emulateMedia({ colorScheme: 'light' });
+}
+
+// ── The API, to prepare and to check
+
+async function api(method, path, body, token) {
+  const answer = await fetch(base + '/api/v1' + path, {
+    method, headers: { ...(body ? { 'Content-Type': 'application/json' } : {}), ...(token ? { Authorization: `Bearer ${token}` } : {}) },
+    ...(body ? { body: JSON.stringify(body) } : {}),
+  });
+  const text = await answer.text();
+  return { status: answer.status, body: text ? JSON.parse(text) : undefined };
+}
+const publish = (topic, key, doc) => fetch(`${base}/publish/v1/topics/${topic}`, {
+  method: 'POST', headers: { 'Content-Type': 'application/json', 'X-Sd-Publisher-Key': key }, body: typeof doc === 'string' ? doc : JSON.stringify(doc),
+}).then(a => { if (a.status !== 204) throw new Error(`publish: ${a.status}`); });
+
+const ada = { email: 'ada@example.com', password: 'correct horse battery' };
+const evil = '<img src=x onerror=alert(1)>';
+const run = promisify(execFile);
+const heading = (page, text) => page.getByRole('heading', { level: 1, name: text }).waitFor();
+
+async function signIn(page, who) {
+  await page.getByLabel('E-mail').fill(who.email);
+  await page.getByLabel('Password').fill(who.password);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+}
+
+// ── The flows
+
+async function signingUp(page) {
+  await page.goto(base + '/console');
+  await heading(page, 'Sign in');
+  await picture(page, '01-sign-in');
+  await signIn(page, { email: 'nobody@example.com', password: 'wrong password' });
+  await page.getByText('E-mail or password is wrong').waitFor();
+  await page.getByRole('link', { name: 'Create an account' }).click();
+  await heading(page, 'Create an account');
+  await page.getByLabel('E-mail').fill('not an address');
+  await page.getByText('must be an e-mail address').waitFor();
+  await page.getByLabel('Password').fill('short');
+  await page.getByText('must have at least 8 characters').waitFor();
+  await picture(page, '02-sign-up');
+  await page.getByLabel('First name').fill('Ada');
+  await page.getByLabel('Last name').fill('Lovelace');
+  await page.getByLabel('E-mail').fill(ada.email);
+  await page.getByLabel('Password').fill(ada.password);
+  await page.getByRole('button', { name: 'Create account' }).click();
+  await heading(page, 'Hello, Ada');
+  await page.getByText('Three steps to a stream').waitFor();
+  await picture(page, '03-first-steps');
+  const kept = await page.evaluate(() => ({ local: Object.keys(localStorage).join(), cookie: document.cookie }));
+  expect(kept.local === '' && kept.cookie === '', `keeps ${JSON.stringify(kept)}`);
+}
+
+async function makingApps(page) {
+  await page.getByRole('link', { name: 'Apps', exact: true }).click();
+  await page.getByText('Make your first app').waitFor();
+  await picture(page, '04-no-apps');
+  await page.getByRole('button', { name: 'New app' }).first().click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Name').press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+  for (const name of [evil, 'Quotes']) {
+    await page.goto(base + '/console/apps?new');
+    await page.getByRole('dialog').getByLabel('Name').fill(name);
+    await page.keyboard.press('Enter');
+    await heading(page, name);
+  }
+  await page.goto(base + '/console/apps?new');
+  await page.getByRole('dialog').getByLabel('Name').fill('Quotes');
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog').getByText('is taken').first().waitFor();
+  await audit(page, 'a dialog');
+  await page.screenshot({ path: `${pictures}/05-dialog.png` });
+  await page.keyboard.press('Escape');
+  await page.getByRole('link', { name: 'Quotes' }).click();
+  await heading(page, 'Quotes');
+  await page.getByText('No topics yet').waitFor();
+}
+
+async function keys(page) {
+  await page.getByRole('link', { name: 'Keys' }).click();
+  await page.getByRole('button', { name: 'Reveal subscriber key' }).click();
+  const shown = () => page.locator('.key-row').first().locator('code').textContent();
+  const before = await shown();
+  expect(/^[A-Za-z0-9]{48}$/.test(before), `the subscriber key is shown as ${before}`);
+  await page.getByRole('button', { name: 'Copy publisher key' }).click();
+  const copied = await page.evaluate(() => navigator.clipboard.readText());
+  expect(/^[A-Za-z0-9]{48}$/.test(copied), `copied ${copied}`);
+  await picture(page, '06-keys');
+  await page.getByRole('button', { name: 'Renew subscriber key' }).click();
+  await page.getByRole('dialog').getByLabel('The old key goes on working for').selectOption('86400');
+  await page.screenshot({ path: `${pictures}/07-renew.png` });
+  await page.getByRole('dialog').getByRole('button', { name: 'Renew key' }).click();
+  await page.getByText('The subscriber key is new').waitFor();
+  await page.getByRole('button', { name: 'Reveal subscriber key' }).click();
+  expect(await shown() !== before, 'the key was not renewed');
+}
+
+async function makingTopics(page) {
+  await page.getByRole('button', { name: 'New topic' }).click();
+  await heading(page, 'New topic');
+  await page.getByLabel('Name').fill('Weather');
+  await page.getByText('Freshet polls a URL').click();
+  await page.getByLabel('URL to poll').fill('ftp://example.com');
+  await page.getByText('must begin with http:// or https://').waitFor();
+  await page.getByLabel('Polling interval').fill('20');
+  await page.getByText('must be between 100').waitFor();
+  await page.getByText('Items of a list').click();
+  await page.getByLabel('Path to an item').fill('..x');
+  await page.getByText('has an empty name').waitFor();
+  await picture(page, '08-new-topic', { full: true });
+  await page.getByLabel('URL to poll').fill('http://127.0.0.1:1/weather.json');
+  await page.getByLabel('Polling interval').fill('5000');
+  await page.getByLabel('Path to an item').fill('.id');
+  await page.getByRole('button', { name: 'Test this URL' }).click();
+  await page.locator('.test-url .banner, .test-url .hint').first().waitFor();
+  await page.getByRole('button', { name: 'Create topic' }).click();
+  await heading(page, 'Weather');
+  await page.getByRole('navigation', { name: 'Breadcrumbs' }).getByRole('link', { name: 'Quotes' }).click();
+  await page.getByRole('button', { name: 'New topic' }).click();
+  await page.getByLabel('Name').fill(evil);
+  await page.getByRole('button', { name: 'Create topic' }).click();
+  await heading(page, evil);
+}
+
+const hostile = `{"html": "<script>alert(1)</script><img src=x onerror=alert(2)>", "<b>name</b>": "<svg onload=alert(3)>", "__proto__": {"polluted": true},
+  "constructor": "x", "big": 12345678901234567890, "text": "</textarea></pre><iframe src=javascript:alert(4)>", "nested": {"\\u202e": [1, 2, {"onclick": "javascript:alert(5)"}]}}`;
+
+async function publishing(page) {
+  const editor = page.getByLabel('JSON to publish');
+  await editor.fill('{"a": 1,\n "b": }');
+  await page.getByText(/Line 2, column/).waitFor();
+  await picture(page, '09-publish-mistake');
+  await editor.fill(hostile);
+  await page.getByRole('button', { name: 'Publish', exact: true }).click();
+  await page.getByText(/arrived here after/).waitFor();
+  await page.getByRole('tree').getByText('12345678901234567890').waitFor();
+  await page.getByRole('tree').getByText('<script>alert(1)</script>').waitFor();
+  await page.getByRole('tree').getByText('__proto__').waitFor();
+  expect(await page.evaluate(() => ({}).polluted) === undefined, 'a document has polluted the prototype of objects');
+  expect(await page.locator('img, iframe, .tree svg').count() === 0, 'a document has become markup');
+  await picture(page, '10-hostile');
+  await page.getByRole('button', { name: 'Merge' }).click();
+  await editor.fill('{"big": 12345678901234567891, "new": true}');
+  await editor.press('Control+Enter');
+  await page.getByRole('tree').getByText('12345678901234567891').waitFor();
+  await page.getByRole('button', { name: 'Document' }).click();
+  await page.getByRole('button', { name: 'Publish', exact: true }).click();
+  await page.getByText('it changed nothing').waitFor();
+}
+
+async function viewing(page, token) {
+  const topic = page.url().split('/').at(-2);
+  const { body: { app_id } } = await api('GET', '/topics/' + topic, undefined, token);
+  const { body: app } = await api('GET', '/apps/' + app_id, undefined, token);
+  await page.getByRole('navigation', { name: 'Topic' }).getByRole('link', { name: 'Live' }).click();
+  const market = n => ({ market: 'Paris', open: true, at: n, quotes: { ACME: { bid: 101.5 + n, ask: 101.7 + n }, INIT: { bid: 47, ask: 47.2 } }, trades: Array.from({ length: n % 6 }, (_, i) => ({ id: i, qty: 10 * i })) });
+  for (let n = 0; n < 12; n++) await publish(topic, app.publisher_key, market(n));
+  await page.getByRole('tree').getByText('112.5').waitFor();
+  await page.getByRole('listbox').getByText('replace /at', { exact: false }).first().waitFor();
+  await page.locator('.u-over').first().waitFor();
+  await picture(page, '11-live', { full: true });
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await publish(topic, app.publisher_key, market(40));
+  await page.getByText('1 event behind').waitFor();
+  expect(await page.getByRole('tree').getByText('112.5').count() === 1, 'a paused viewer went on');
+  await page.getByRole('button', { name: 'Previous version' }).click();
+  await page.getByRole('tree').getByText('111.5').waitFor();
+  await page.locator('.op').first().waitFor();
+  await picture(page, '12-time-travel');
+  await page.getByRole('slider', { name: 'Version' }).press('Home');
+  await page.getByRole('button', { name: 'Go live' }).click();
+  await page.getByRole('tree').getByText('141.5').waitFor();
+  await page.getByLabel('Filter by operation').selectOption('remove');
+  await page.getByLabel('Filter by path').fill('/trades');
+  await page.locator('.event-row').first().waitFor();
+  expect(await page.locator('.event-row').count() < 12, 'the filter lets everything through');
+  await page.getByLabel('Filter by path').fill('/no/such/path');
+  await page.getByText('No event matches').waitFor();
+  await page.getByLabel('Filter by path').fill('');
+  await page.getByLabel('Filter by operation').selectOption('');
+  await page.getByRole('tree').focus();
+  for (const key of ['End', 'ArrowUp', 'Home', 'ArrowDown', 'ArrowRight']) await page.keyboard.press(key);
+  expect(await page.locator('.tree-row.active').count() === 1, 'the keyboard does not move in the tree');
+  return { topic, app };
+}
+
+/** 50 patches a second on a document of 500 rows, as smooth as a film. */
+async function load(page, { topic, app }) {
+  const row = i => ({ id: i, symbol: 'SYM' + i, bid: i + 0.5, ask: i + 0.7, last: i + 0.6, volume: i * 100, venue: 'XPAR', open: true });
+  const doc = Array.from({ length: 500 }, (_, i) => row(i));
+  await publish(topic, app.publisher_key, doc);
+  await page.getByRole('tree').getByText('[ 500 ]').waitFor();
+  await page.evaluate(() => {
+    const seen = globalThis.seen = { frames: [], long: [] };
+    new PerformanceObserver(l => { for (const e of l.getEntries()) seen.long.push(e.duration); }).observe({ type: 'longtask' });
+    let last = performance.now();
+    const frame = now => { seen.frames.push(now - last); last = now; requestAnimationFrame(frame); };
+    requestAnimationFrame(frame);
+  });
+  const began = Date.now(), patches = 250;
+  for (let n = 0; n < patches; n++) {
+    const changed = doc[(n * 7) % 40];
+    changed.bid = Math.round((changed.bid + 0.1) * 10) / 10;
+    doc[(n * 13) % 500].volume++;
+    await publish(topic, app.publisher_key, doc);
+    const due = began + (n + 1) * 20 - Date.now();
+    if (due > 0) await new Promise(done => setTimeout(done, due));
+  }
+  const took = (Date.now() - began) / 1000;
+  await page.locator('.stat').filter({ hasText: 'Events' }).first().waitFor();
+  const seen = await page.evaluate(() => globalThis.seen);
+  const frames = seen.frames.slice(5).sort((a, b) => a - b);
+  figures.load = {
+    patches_per_second: Math.round(patches / took), frames_per_second: Math.round(frames.length / took),
+    frame_p50_ms: Math.round(frames[frames.length >> 1]), frame_p99_ms: Math.round(frames[Math.floor(frames.length * 0.99)]), frame_max_ms: Math.round(frames.at(-1)),
+    long_tasks: seen.long.length, longest_task_ms: Math.round(Math.max(0, ...seen.long)), rows_made: await page.locator('.tree-row').count(),
+  };
+  expect(figures.load.rows_made < 80, `the tree makes ${figures.load.rows_made} rows`);
+  await picture(page, '13-load');
+}
+
+async function connecting(page) {
+  await page.getByRole('navigation', { name: 'Topic' }).getByRole('link', { name: 'Connect' }).click();
+  await picture(page, '14-connect');
+  await page.getByRole('button', { name: 'Copy Publish in curl' }).click();
+  const command = await page.evaluate(() => navigator.clipboard.readText());
+  const { stdout } = await run('bash', ['-c', command + " -s -o /dev/null -w '%{http_code}'"]);
+  expect(stdout === '204', `the copied curl command answers ${stdout}`);
+  await page.getByRole('button', { name: 'JavaScript' }).click();
+  await page.getByRole('button', { name: 'Copy Subscribe in javascript' }).click();
+  const script = await page.evaluate(() => navigator.clipboard.readText());
+  try { new Function(script); } catch (e) { problems.push(`the JavaScript to copy: ${e}`); }
+  await page.getByRole('button', { name: 'Go', exact: true }).click();
+  await page.getByRole('button', { name: 'Copy Subscribe in go' }).click();
+  figures.go = await page.evaluate(() => navigator.clipboard.readText());
+}
+
+async function settings(page, { app }) {
+  await page.getByRole('navigation', { name: 'Topic' }).getByRole('link', { name: 'Settings' }).click();
+  await page.getByLabel('Name').fill('Paris');
+  await page.getByRole('button', { name: 'Save changes' }).click();
+  await heading(page, 'Paris');
+  await picture(page, '15-topic-settings', { full: true });
+  await page.getByRole('navigation', { name: 'Topic' }).getByRole('link', { name: 'Usage' }).click();
+  await page.locator('.empty, .plot').first().waitFor();
+  await picture(page, '16-usage');
+  await page.goto(`${base}/console/apps/${app.id}`);
+  await page.getByRole('table').waitFor();
+  await picture(page, '17-topics');
+  await page.getByRole('navigation', { name: 'App' }).getByRole('link', { name: 'Settings' }).click();
+  await page.getByLabel('Polling interval').fill('3000');
+  await page.getByRole('button', { name: 'Save changes' }).click();
+  await page.getByText('Saved').waitFor();
+  await picture(page, '18-app-settings', { full: true });
+  await page.getByRole('link', { name: 'Overview' }).click();
+  await page.locator('.recent').waitFor();
+  await picture(page, '19-overview');
+}
+
+async function deleting(page, { topic }) {
+  await page.goto(`${base}/console/topics/${topic}/settings`);
+  await page.getByRole('button', { name: 'Delete topic' }).click();
+  const dialog = page.getByRole('dialog'), sure = dialog.getByRole('button', { name: 'Delete topic' });
+  expect(await sure.isDisabled(), 'deleting asks for nothing');
+  await dialog.getByLabel(/to confirm/).fill('Paris');
+  await page.screenshot({ path: `${pictures}/20-delete.png` });
+  await sure.click();
+  await heading(page, 'Quotes');
+  await page.goto(`${base}/console/topics/${topic}`);
+  await page.getByText('Nothing here').waitFor();
+  await page.goto(`${base}/console/no/such/page`);
+  await page.getByText('There is no such page').waitFor();
+}
+
+async function account(page) {
+  await page.getByRole('link', { name: 'Ada Lovelace' }).click();
+  await page.getByLabel('First name').fill('Augusta');
+  await page.getByRole('button', { name: 'Save profile' }).click();
+  await page.getByRole('link', { name: 'Augusta Lovelace' }).waitFor();
+  await picture(page, '21-account', { full: true });
+  // Somebody ends the session elsewhere: the next click leads to the sign-in page, and from there back.
+  const other = (await api('PUT', '/session', ada)).body.token;
+  await page.getByRole('button', { name: 'Sign out everywhere' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Sign out everywhere' }).click();
+  await page.getByText('You are signed out everywhere').waitFor();
+  expect((await api('GET', '/apps', undefined, other)).status === 401, 'signing out everywhere spares other sessions');
+  await signIn(page, ada);
+  await heading(page, 'Hello, Augusta');
+  const third = (await api('PUT', '/session', ada)).body.token;
+  await api('DELETE', '/sessions', undefined, third);
+  await page.getByRole('link', { name: 'Apps', exact: true }).click();
+  await page.getByText('Your session has ended').waitFor();
+  await page.screenshot({ path: `${pictures}/22-expired.png` });
+  await signIn(page, ada);
+  await heading(page, 'Apps');
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await heading(page, 'Sign in');
+  expect(await page.evaluate(() => sessionStorage.length) === 0, 'a token is left behind');
+}
+
+async function administering(page) {
+  await page.goto(base + '/console/admin/users');
+  await signIn(page, { email: 'admin@freshet.local', password: 'freshet-admin' });
+  await heading(page, 'Users');
+  await page.getByLabel('Find by e-mail or name').fill('ada@');
+  await page.getByText('1 user', { exact: true }).waitFor();
+  await picture(page, '23-users');
+  await page.getByRole('button', { name: 'Edit ada@example.com' }).click();
+  await page.getByLabel('Connections at the same time').fill('25');
+  await page.getByText('Tokens and streams end at once').click();
+  await page.screenshot({ path: `${pictures}/24-edit-user.png` });
+  await audit(page, 'the user dialog');
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+  await page.getByText('disabled').first().waitFor();
+  expect((await api('PUT', '/session', ada)).status === 401, 'a disabled user may sign in');
+  for (const [link, name] of [['Connections', '25-connections'], ['Usage', '26-server-usage'], ['Gateway', '27-gateway'], ['Health', '28-health'], ['Audit log', '29-audit']]) {
+    await page.getByRole('link', { name: link }).click();
+    await heading(page, link);
+    await page.locator('.empty, table, .plot').first().waitFor();
+    await picture(page, name);
+  }
+  await page.getByText('user.administer').waitFor();
+  await page.setViewportSize(phone);
+  await page.getByRole('button', { name: 'Open menu' }).click();
+  await page.screenshot({ path: `${pictures}/30-menu-phone.png` });
+  await page.getByRole('link', { name: 'Overview' }).click();
+  await page.setViewportSize(desktop);
+  await page.getByRole('button', { name: 'Dark' }).click();
+  expect(await page.evaluate(() => document.documentElement.dataset.theme) === 'dark', 'the theme cannot be chosen');
+}
+
+const began = Date.now();
+const page = await open();
+let at = 'the beginning';
+try {
+  const flow = async (name, act) => { at = name; const t = Date.now(); const r = await act(); (figures.seconds ??= {})[name] = (Date.now() - t) / 1000; return r; };
+  await flow('signing up', () => signingUp(page));
+  await flow('making apps', () => makingApps(page));
+  await flow('keys', () => keys(page));
+  await flow('making topics', () => makingTopics(page));
+  await flow('publishing', () => publishing(page));
+  const token = (await api('PUT', '/session', ada)).body.token;
+  const where = await flow('viewing', () => viewing(page, token));
+  await flow('load', () => load(page, where));
+  await flow('connecting', () => connecting(page));
+  await flow('settings', () => settings(page, where));
+  await flow('deleting', () => deleting(page, where));
+  await flow('account', () => account(page));
+  await flow('administering', () => administering(page));
+} catch (e) {
+  await page.screenshot({ path: `${pictures}/failure.png` }).catch(() => undefined);
+  problems.push(`${at} stopped at ${page.url()}: ${e.message}`);
+} finally {
+  await browser.close();
+}
+figures.took_s = (Date.now() - began) / 1000;
+console.log(JSON.stringify({ problems, figures }));
