@@ -1,12 +1,12 @@
 // Uses the console as a person would, in a real browser, and takes pictures of it on the way. Called with: base URL of the
-// gateway, URL of the subscriber interface, folder for pictures. Prints one JSON line: what was wrong, and what was measured.
+// gateway, URL of the subscriber interface, folder for pictures, and "all" to take them in every size and theme. Prints one JSON line: what was wrong, and what was measured.
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
 import { chromium } from 'playwright-core';
 
-const [base, subscriber, pictures] = process.argv.slice(2);
+const [base, subscriber, pictures, which] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const desktop = { width: 1440, height: 900 }, phone = { width: 390, height: 844 };
 const problems = [], figures = {};
@@ -56,7 +56,7 @@ async function picture(page, name, { full = false } = {}) {
       await page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))));
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       expect(wide <= 0, `${name} is ${wide} pixels too wide on a ${size}`);
-      await page.screenshot({ path: `${pictures}/${name}-${size}-${scheme}.png`, fullPage: full });
+      if (which === 'all' || scheme === 'light') await page.screenshot({ path: `${pictures}/${name}-${size}-${scheme}.png`, fullPage: full });
     }
     await page.setViewportSize(desktop);
     await audit(page, `${name} (${scheme})`, scheme === 'dark' ? ['color-contrast'] : undefined);

@@ -69,7 +69,7 @@ export function Shell({ children }: { children?: ComponentChildren }) {
       <a class="skip" href="#main" onClick={e => { e.preventDefault(); document.getElementById('main')?.focus(); }}>Skip to content</a>
       <div class="topbar">
         <Link to="/" class="brand"><Logo size={24} /><span>Freshet</span></Link>
-        <Button kind="quiet" icon={open ? 'close' : 'more'} label={open ? 'Close menu' : 'Open menu'} onClick={() => setOpen(!open)} />
+        <Button kind="quiet" icon={open ? 'close' : 'menu'} label={open ? 'Close menu' : 'Open menu'} onClick={() => setOpen(!open)} />
       </div>
       <nav class="side" aria-label="Main">
         <Link to="/" class="brand"><Logo /><span>Freshet</span></Link>

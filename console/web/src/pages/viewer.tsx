@@ -250,9 +250,9 @@ function Costs({ follow, topic }: { follow: Follow; topic: Topic }) {
       <Stat label="Document" value={follow.newest ? bytes(follow.newest.docBytes) : '–'} hint={follow.newest ? plural(follow.versions.length, 'version') + ' kept' : 'nothing yet'} />
       <Stat label="Events" value={count(t.events)} hint={`${rate.toFixed(1)} per second`} />
       <Stat label="Received" value={bytes(t.bytes)} hint={`full documents: ${bytes(t.full)}`} />
-      <Stat label="Saved against full documents" value={percent(t.full - t.bytes, t.full)} hint={t.full > t.bytes ? bytes(t.full - t.bytes) : 'patches pay off as they come'} />
-      <Stat label="Saved against polling" value={polled > t.bytes ? percent(polled - t.bytes, polled) : '–'} hint={
-        <>polling every <select aria-label="Polling interval to compare with" value={every} onChange={e => setEvery(Number(e.currentTarget.value))}>
+      <Stat label="Saved vs full documents" value={t.full > t.bytes ? percent(t.full - t.bytes, t.full) : '–'} hint={t.full > t.bytes ? bytes(t.full - t.bytes) : t.patches ? 'the document is tiny' : 'counts from the first patch'} />
+      <Stat label="Saved vs polling" value={polled > t.bytes ? percent(polled - t.bytes, polled) : '–'} hint={
+        <>every <select aria-label="Polling interval to compare with" value={every} onChange={e => setEvery(Number(e.currentTarget.value))}>
           {intervals.map(([ms, text]) => <option key={ms} value={ms}>{text}</option>)}</select>: {bytes(polled)}</>} />
     </dl>
   );
