@@ -23,6 +23,7 @@ needs: ## Install what the tests need, or say what is missing
 test: needs ## Run all tests, with the race detector
 	go test -race -shuffle=on -timeout 15m ./...
 	go -C bench test ./...
+	go -C console/build test ./...
 
 .PHONY: check
 check: ## Formatting, lint, known vulnerabilities, stale files
@@ -43,6 +44,12 @@ chaos: needs ## Break a cluster CHAOS times as SEED says, and check that nothing
 .PHONY: fuzz
 fuzz: ## Fuzz every fuzz target for half a minute
 	@scripts/fuzz
+
+.PHONY: console
+console: ## Build the web console's files in console/dist from console/web
+	npm --prefix console/web ci --silent
+	npm --prefix console/web run --silent types
+	go -C console/build run .
 
 .PHONY: golden
 golden: ## Rewrite golden files and generated pages from what the code says now

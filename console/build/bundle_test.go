@@ -7,7 +7,9 @@ import (
 	"testing"
 )
 
-func TestWhatIsCommittedIsWhatTheSourcesGive(t *testing.T) {
+// install gets the npm packages; without npm the test fails and says so.
+func install(t *testing.T) {
+	t.Helper()
 	if _, err := os.Stat("../web/node_modules/preact"); err != nil {
 		npm := exec.CommandContext(t.Context(), "npm", "ci")
 		npm.Dir = "../web"
@@ -15,6 +17,10 @@ func TestWhatIsCommittedIsWhatTheSourcesGive(t *testing.T) {
 			t.Fatalf("npm ci in console/web: %v\n%s", err, out)
 		}
 	}
+}
+
+func TestWhatIsCommittedIsWhatTheSourcesGive(t *testing.T) {
+	install(t)
 	fresh, err := bundle("../web")
 	if err != nil {
 		t.Fatal(err)

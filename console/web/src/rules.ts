@@ -49,14 +49,91 @@ export function checkCount(s: string): string | undefined {
   return /^\d{1,15}$/.test(s) ? undefined : 'must be a whole number; 0 is unlimited';
 }
 
-/** Where JSON is wrong, as an editor would say it. */
-export function checkJSON(text: string): { message: string; line: number; column: number } | undefined {
-  try { JSON.parse(text); return undefined; } catch (e) {
-    const said = e instanceof Error ? e.message : String(e);
-    const at = /position (\d+)/.exec(said);
-    const offset = at ? Number(at[1]) : text.length;
-    const before = text.slice(0, offset).split('\n');
-    const message = text.trim() === '' ? 'Type a JSON document' : said.replace(/ in JSON.*$/s, '').replace(/, \.{0,3}".*$/s, '').replace(/^JSON\.parse: /, '');
-    return { message, line: before.length, column: before[before.length - 1]!.length + 1 };
+export interface Mistake { message: string; line: number; column: number }
+
+/** Where JSON is wrong, as an editor would say it. Browsers say that it is, but not where. */
+export function checkJSON(text: string): Mistake | undefined {
+  const found = new Scanner(text).mistake();
+  if (!found) return undefined;
+  const before = text.slice(0, found.at).split('\n');
+  return { message: found.message, line: before.length, column: before[before.length - 1]!.length + 1 };
+}
+
+const deepest = 512; // as the server has it
+const wordOrNumber = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+const wholeString = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
+
+class Stop { constructor(readonly at: number, readonly message: string) {} }
+
+/** Reads JSON without making anything of it, and stops at the first mistake. */
+class Scanner {
+  private at = 0;
+  constructor(private readonly text: string) {}
+
+  mistake(): Stop | undefined {
+    try {
+      this.space();
+      if (this.at === this.text.length) return new Stop(0, 'Type a JSON document');
+      this.value(0);
+      this.space();
+      return this.at < this.text.length ? new Stop(this.at, 'Something follows the end of the document') : undefined;
+    } catch (e) {
+      if (e instanceof Stop) return e;
+      throw e;
+    }
+  }
+
+  private space(): void { while (' \n\r\t'.includes(this.text[this.at] ?? 'x')) this.at++; }
+
+  private stop(wanted: string): Stop {
+    const c = this.text[this.at];
+    return new Stop(this.at, c === undefined ? `The text ends where ${wanted} should be` : `Here should be ${wanted}, not ${JSON.stringify(c)}`);
+  }
+
+  private take(pattern: RegExp): boolean {
+    pattern.lastIndex = this.at;
+    if (!pattern.test(this.text)) return false;
+    this.at = pattern.lastIndex;
+    return true;
+  }
+
+  private value(depth: number): void {
+    if (depth > deepest) throw new Stop(this.at, `Nested more than ${deepest} levels deep`);
+    const c = this.text[this.at];
+    if (c === '{' || c === '[') this.members(depth, c === '{');
+    else if (c === '"') this.string();
+    else if (!this.take(wordOrNumber)) throw this.stop('a value');
+  }
+
+  private string(): string {
+    const from = this.at;
+    if (this.text[from] !== '"') throw this.stop('a name in double quotes');
+    if (!this.take(wholeString)) throw new Stop(from, 'This string does not end, or has a character that must be escaped');
+    return JSON.parse(this.text.slice(from, this.at)) as string;
+  }
+
+  private members(depth: number, isObject: boolean): void {
+    const close = isObject ? '}' : ']', seen = new Set<string>();
+    this.at++;
+    this.space();
+    if (this.text[this.at] === close) { this.at++; return; }
+    for (;;) {
+      if (isObject) {
+        const at = this.at, name = this.string();
+        if (seen.has(name)) throw new Stop(at, `The name ${JSON.stringify(name)} is there twice`);
+        seen.add(name);
+        this.space();
+        if (this.text[this.at] !== ':') throw this.stop('a colon');
+        this.at++;
+        this.space();
+      }
+      this.value(depth + 1);
+      this.space();
+      const c = this.text[this.at];
+      if (c !== ',' && c !== close) throw this.stop(`a comma or ${close}`);
+      this.at++;
+      if (c === close) return;
+      this.space();
+    }
   }
 }

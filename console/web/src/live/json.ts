@@ -148,7 +148,7 @@ function textSize(s: string): number {
   let n = 2;
   for (let i = 0; i < s.length; i++) {
     const c = s.charCodeAt(i);
-    n += c === 34 || c === 92 ? 2 : c < 32 ? 6 : c < 0x80 ? 1 : c < 0x800 ? 2 : 3;
+    n += c === 34 || c === 92 || c >= 8 && c <= 13 && c !== 11 ? 2 : c < 32 ? 6 : c < 0x80 ? 1 : c < 0x800 ? 2 : 3;
     if (c >= 0xd800 && c < 0xdc00) { n++; i++; } // a pair takes four bytes
   }
   return n;

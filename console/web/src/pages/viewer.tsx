@@ -27,7 +27,7 @@ function useWindow(total: number, size: number) {
     return () => { watch.disconnect(); el.removeEventListener('scroll', look); };
   }, []);
   const from = Math.max(0, Math.floor(view.top / size) - 4);
-  return { box, from, to: Math.min(total, Math.ceil((view.top + view.height) / size) + 4), inView: Math.floor(view.height / size) };
+  return { box, top: view.top, from, to: Math.min(total, Math.ceil((view.top + view.height) / size) + 4), inView: Math.floor(view.height / size) };
 }
 
 // ── The document
@@ -148,15 +148,16 @@ export function EventList({ follow, height: pixels, filter = noFilter, compact }
   void follow.tick.value;
   const filtered = filter.text !== '' || filter.op !== '';
   const list = filtered ? follow.versions.filter(v => passes(v, filter)) : follow.versions;
-  const { box, from, to } = useWindow(list.length, eventHeight);
+  const { box, top, from, to } = useWindow(list.length, eventHeight);
   const chosen = follow.pinned.value;
   const newest = list[list.length - 1]?.n ?? -1;
   const before = useRef(newest);
   useLayoutEffect(() => {
     // Who has scrolled down reads; what arrives above must not push the text away.
-    const el = box.current!, added = newest - before.current;
+    // Where we are is known from the last scroll: asking the browser here would make it lay out the page once more a frame.
+    const added = newest - before.current;
     before.current = newest;
-    if (added > 0 && !filtered && el.scrollTop > 0) el.scrollTop += added * eventHeight;
+    if (added > 0 && !filtered && top > 0) box.current!.scrollTop += added * eventHeight;
   }, [newest]);
   const step = (by: number): void => {
     const at = chosen === null ? list.length - 1 : list.findIndex(v => v.n === chosen);

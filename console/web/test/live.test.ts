@@ -1,0 +1,89 @@
+// The parts of the live viewer that must be right whatever arrives.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Exact, type Json, parse, print, size } from '../src/live/json';
+import { apply, Misfit, type Op } from '../src/live/patch';
+import { find, Folding, height, rows } from '../src/live/rows';
+import { checkItemPath, checkJSON, checkURL } from '../src/rules';
+
+/** A small generator, so that every run tries the same documents. */
+let seed = 42;
+const random = (n: number): number => { seed = (seed * 1103515245 + 12345) & 0x7fffffff; return (seed >> 8) % n; };
+const names = ['a', 'b', '', '/', '~', '~1', '__proto__', 'constructor', '0', '-', 'é', '😀', '"', '\n'];
+
+function document(depth: number): Json {
+  switch (random(depth > 0 ? 8 : 5)) {
+    case 0: return null;
+    case 1: return random(2) === 0;
+    case 2: return random(1000) / 8;
+    case 3: return names[random(names.length)]! + random(10);
+    case 4: return new Exact('1234567890123456789' + random(10));
+    case 5: case 6: return Array.from({ length: random(5) }, () => document(depth - 1));
+    default: {
+      const text = names.filter(() => random(3) === 0).map(n => JSON.stringify(n) + ':' + print(document(depth - 1)));
+      return parse('{' + text.join(',') + '}');
+    }
+  }
+}
+
+test('a document is printed as it was parsed, to the last digit', () => {
+  for (let i = 0; i < 500; i++) {
+    const text = print(document(4));
+    assert.equal(print(parse(text)), text);
+    assert.equal(size(parse(text)), new TextEncoder().encode(text).length);
+    JSON.parse(print(parse(text), 2));
+  }
+  for (const exact of ['12345678901234567890', '0.1234567890123456789', '1e400', '-0.00000000000000000000000000001e-300']) assert.equal(print(parse(`[${exact}]`)), `[${exact}]`);
+  assert.equal(parse('1.5e3'), 1500);
+  assert.equal(parse('100000000000000000000'), 1e20);
+});
+
+test('what is not JSON is refused, also where numbers are long', () => {
+  for (const bad of ['', '{', '[1,]', '{"a":1234567890123456789,}', '[01234567890123456789]', '"\n"', 'nul', '1234567890123456789.', '[1234567890123456789 2]']) assert.throws(() => parse(bad), SyntaxError);
+});
+
+test('a patch changes what it names and shares the rest', () => {
+  const before = parse('{"a":[1,2,{"b":3}],"c":{"d":4},"~/":5}') as { [k: string]: Json };
+  const text = print(before);
+  const ops: Op[] = [
+    { op: 'add', path: '/a/0', value: 0 }, { op: 'add', path: '/a/-', value: 9 }, { op: 'replace', path: '/a/3/b', value: null },
+    { op: 'remove', path: '/a/1' }, { op: 'add', path: '/__proto__', value: { x: 1 } }, { op: 'replace', path: '/~0~1', value: 6 },
+  ];
+  const after = apply(before, ops);
+  assert.equal(print(after.doc), '{"a":[0,2,{"b":null},9],"c":{"d":4},"~/":6,"__proto__":{"x":1}}');
+  assert.equal(print(before), text);
+  assert.equal((after.doc as { [k: string]: Json })['c'], before['c']);
+  assert.equal(({} as { x?: number }).x, undefined);
+  assert.deepEqual(after.touches.map(t => t.kind + t.path), ['add/a/0', 'add/a/4', 'replace/a/3/b', 'remove/a', 'add/__proto__', 'replace/~0~1']);
+});
+
+test('a patch that does not fit does nothing', () => {
+  const doc = parse('{"a":[1],"b":2}');
+  for (const path of ['/x/y', '/a/5', '/a/-', '/a/01', '/b/c', '/toString/x', '/constructor']) {
+    assert.throws(() => apply(doc, [{ op: 'replace', path, value: 1 }]), Misfit);
+  }
+  assert.equal(print(doc), '{"a":[1],"b":2}');
+});
+
+test('rows are those of the whole document, whichever window is looked at', () => {
+  for (let i = 0; i < 200; i++) {
+    const doc = document(5), folding = new Folding();
+    const all = rows(doc, folding, 0, 1e9);
+    for (let f = 0; f < 3; f++) { const r = all[random(all.length)]!; if (r.children) folding.flip(r.path); }
+    const now = rows(doc, folding, 0, 1e9);
+    assert.equal(height(doc, '', folding), now.length);
+    const from = random(now.length + 1), to = from + random(8);
+    assert.deepEqual(rows(doc, folding, from, to).map(r => r.path), now.slice(from, to).map(r => r.path));
+    now.forEach((r, at) => assert.equal(find(doc, folding, r.path), at));
+  }
+});
+
+test('forms say what the server would', () => {
+  assert.equal(checkURL('https://example.com/x?y=1'), undefined);
+  for (const bad of ['', 'example.com', 'ftp://x', 'https://', 'https://u:p@x/', 'https://x/#y']) assert.ok(checkURL(bad), bad);
+  assert.equal(checkItemPath('.Identifier.Symbol'), undefined);
+  for (const bad of ['', '.', '..a', '.a..b', '.a.']) assert.ok(checkItemPath(bad), bad);
+  for (let i = 0; i < 300; i++) assert.equal(checkJSON(print(document(4), random(3))), undefined);
+  const places: [string, number, number][] = [['{\n "a": }', 2, 7], ['', 1, 1], ['[1,]', 1, 4], ['{"a":1,"a":2}', 1, 8], ['"x\n"', 1, 1], ['1 2', 1, 3], ['[01]', 1, 3], ['{a:1}', 1, 2], ['[tru]', 1, 2], ['['.repeat(600), 1, 514]];
+  for (const [text, line, column] of places) assert.deepEqual([checkJSON(text)?.line, checkJSON(text)?.column], [line, column], text);
+});
