@@ -1,7 +1,8 @@
 // The console: which page is at which path, and the frame around it.
 import { render } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { complain, Empty, Toasts } from './ui';
+import { signal } from '@preact/signals';
+import { Button, Empty, Toasts } from './ui';
 import { get, id, loadConfig, me, type User } from './api';
 import { Shell } from './shell';
 import { match, navigate, path, search, Link } from './router';
@@ -51,6 +52,14 @@ function destination(): string {
   return to.startsWith('/') && !to.startsWith('//') && !to.startsWith('/sign') ? to : '/';
 }
 
+/** Why we do not know who we are, if we do not. */
+const unknown = signal('');
+
+function introduce(userID: string): void {
+  unknown.value = '';
+  get<User>('/users/' + id(userID)).then(u => { me.value = u; }, (e: Error) => { unknown.value = e.message; });
+}
+
 function Root() {
   const held = session.value, at = path.value;
   useEffect(() => {
@@ -58,7 +67,7 @@ function Root() {
       me.value = null;
       return;
     }
-    get<User>('/users/' + id(held.userID)).then(u => { me.value = u; }, complain);
+    introduce(held.userID);
   }, [held]);
   useEffect(() => {
     if (!held && at !== '/signin' && at !== '/signup') {
@@ -66,7 +75,10 @@ function Root() {
     } else if (held && (at === '/signin' || at === '/signup')) navigate(destination(), true);
   }, [held, at]);
   if (!held) return <>{at === '/signup' ? <SignUp /> : <SignIn />}<Toasts /></>;
-  return <><Shell>{me.value ? <Page /> : null}</Shell><Toasts /></>;
+  const trouble = unknown.value && (
+    <Empty icon="warn" title="The server does not answer" action={<Button onClick={() => introduce(held.userID)}>Try again</Button>}>{unknown.value}</Empty>
+  );
+  return <><Shell>{me.value ? <Page /> : trouble || null}</Shell><Toasts /></>;
 }
 
 void loadConfig().catch(() => undefined).then(() => render(<Root />, document.getElementById('app')!));
