@@ -401,6 +401,8 @@ export interface Management {
   signOut(): Promise<void>;
   /** Get a token */
   signIn(body: Credentials): Promise<Session>;
+  /** End every session of yours */
+  signOutEverywhere(): Promise<void>;
   /** Delete a topic */
   deleteTopic(topicId: string): Promise<void>;
   /** Read a topic */
@@ -439,6 +441,7 @@ export const managementRoutes: Record<keyof Management, string> = {
   updateAppTopic: 'PATCH /apps/{app_id}/topics/{topic_id}',
   signOut: 'DELETE /session',
   signIn: 'PUT /session',
+  signOutEverywhere: 'DELETE /sessions',
   deleteTopic: 'DELETE /topics/{topic_id}',
   getTopic: 'GET /topics/{topic_id}',
   updateTopic: 'PATCH /topics/{topic_id}',
