@@ -20,6 +20,15 @@ func (p Position) String() string {
 	return p.Epoch + "-" + strconv.FormatUint(uint64(p.Version), 10)
 }
 
+// Len is the length of String.
+func (p Position) Len() int {
+	n := len(p.Epoch) + 2
+	for v := p.Version; v >= 10; v /= 10 {
+		n++
+	}
+	return n
+}
+
 // IsZero reports whether nothing was published.
 func (p Position) IsZero() bool { return p.Version == 0 }
 

@@ -28,7 +28,7 @@ var layers = []struct {
 	{"embedded servers", []string{"internal/grid/natsserver"}},
 	{"engines", []string{"internal/content", "internal/store", "internal/grid", "internal/fanout", "internal/httpkit", "internal/settings"}},
 	{"descriptions", []string{"internal/openapi"}},
-	{"rules", []string{"internal/catalog", "internal/router"}},
+	{"rules", []string{"internal/catalog", "internal/router", "internal/usage"}},
 	{"roles", []string{"internal/gateway", "internal/manage", "internal/publish", "internal/poll", "internal/subscribe", "console"}},
 	{"server", []string{"internal/server"}},
 	{"demo", []string{"internal/demo"}},

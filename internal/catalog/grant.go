@@ -14,6 +14,7 @@ type Grant struct {
 	Topic  freshet.Topic // its Publisher has every open setting filled in
 	AppID  string
 	UserID string
+	Quotas freshet.Quotas // those that apply to the account
 }
 
 // SubscribeAsk is a request to follow a topic, as far as the catalog is concerned.
@@ -43,7 +44,7 @@ func (c *Catalog) MayPublish(ctx context.Context, topicID, key string) (*Grant, 
 	if err != nil {
 		return nil, err
 	}
-	return grant(topic, owner)
+	return c.grant(topic, owner)
 }
 
 // MaySubscribe answers whether a client may follow a topic. A key is required in production only, but one that
@@ -67,7 +68,7 @@ func (c *Catalog) MaySubscribe(ctx context.Context, ask SubscribeAsk) (*Grant, e
 		// Who does not name the source and its credentials has no business with what they brought to light.
 		return nil, freshet.Errorf(freshet.TopicNotFound, "There is no such topic")
 	}
-	g, err := grant(topic, owner)
+	g, err := c.grant(topic, owner)
 	if err != nil {
 		return nil, err
 	}
@@ -88,14 +89,14 @@ func (c *Catalog) checkSignature(topic *store.TopicAccess, signed *Signature) er
 }
 
 // grant joins a topic and the bearer of a key, if they belong together. A nil owner is a client without a key.
-func grant(topic *store.TopicAccess, owner *store.KeyOwner) (*Grant, error) {
+func (c *Catalog) grant(topic *store.TopicAccess, owner *store.KeyOwner) (*Grant, error) {
 	if owner != nil && owner.App.ID != topic.App.ID {
 		return nil, freshet.Errorf(freshet.Unauthenticated, "The key belongs to another app than the topic")
 	}
 	if topic.UserStatus != freshet.StatusActive {
 		return nil, freshet.Errorf(freshet.AccountDisabled, "The account is disabled")
 	}
-	return &Grant{Topic: *effective(&topic.TopicInApp), AppID: topic.App.ID, UserID: topic.App.UserID}, nil
+	return &Grant{Topic: *effective(&topic.TopicInApp), AppID: topic.App.ID, UserID: topic.App.UserID, Quotas: topic.Quotas.Or(c.opts.Quotas)}, nil
 }
 
 // maxDecodings is how often real clients percent-encode a key. Keys have no percent sign, so decoding changes no

@@ -94,7 +94,7 @@ func (c *Catalog) grantSource(access *store.TopicAccess, ask SubscribeAsk) (*Gra
 	if !access.App.AutoProvisioningAllowed {
 		return nil, errNoProvisioning
 	}
-	g, err := grant(access, nil)
+	g, err := c.grant(access, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -188,5 +188,8 @@ func (w *View) Bytes() []byte {
 	return w.text
 }
 
+// Len is the length of Bytes.
+func (w *View) Len() int { return arrayLen(len(w.serials), w.bytes) }
+
 // IDs returns the identifiers that the view's filter lists, sorted.
 func (w *View) IDs() []string { return slices.Clone(w.filter.ids) }

@@ -123,6 +123,9 @@ func (f *Fanout) greet(c *conn, s Stream) bool {
 	}
 	f.counters.bytes.Add(uint64(n))
 	f.counters.events.Add(uint64(s.First.Events))
+	if s.Group.Sent != nil {
+		s.Group.Sent(Sent{Events: int64(s.First.Events), Bytes: int64(n), Full: int64(len(head) + s.First.full())})
+	}
 	if n < len(head)+len(s.First.Bytes) {
 		c.stall = &stall{rest: remainder(head, s.First.Bytes, n)}
 	}

@@ -100,7 +100,7 @@ func (l *loop) discardInput(c *conn) bool {
 // update sends whatever the subscriber misses.
 func (l *loop) update(c *conn) {
 	if final, ended := c.members.group.isEnded(); ended {
-		l.finish(c, final)
+		l.finish(c, final, 1)
 		return
 	}
 	for {
@@ -131,6 +131,7 @@ func (l *loop) send(c *conn, b Batch) {
 	}
 	c.cursor = b.Next
 	l.sent.events += uint64(b.Events)
+	l.account(c.members, b.Events, n, b.full())
 }
 
 // resume goes on where a full socket stopped.
@@ -141,6 +142,7 @@ func (l *loop) resume(c *conn) {
 		if !ok {
 			return
 		}
+		l.account(c.members, 0, n, 0) // what it would have been was counted when it was begun
 		s.rest = s.rest[n:]
 		if n > 0 && !s.fixed {
 			s.until = l.now.Add(l.f.writeTimeout)
@@ -157,13 +159,14 @@ func (l *loop) resume(c *conn) {
 	l.update(c)
 }
 
-// finish sends the last frame and closes.
-func (l *loop) finish(c *conn, final []byte) {
+// finish sends the last frame, which may be an event, and closes.
+func (l *loop) finish(c *conn, final []byte, events int) {
 	n, ok := l.write(c, final)
 	if !ok {
 		return
 	}
-	l.sent.events++
+	l.sent.events += uint64(events)
+	l.account(c.members, events, n, len(final))
 	if n == len(final) {
 		l.drop(c)
 		return

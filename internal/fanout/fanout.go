@@ -39,9 +39,18 @@ type Feed interface {
 type Batch struct {
 	Bytes  []byte
 	Events int
+	Full   int    // how many bytes it would be had every event carried the whole document; 0: as many as it is
 	Next   Cursor // where the reader is once it has the bytes
 	More   bool   // there is another batch at Next
 	Merged bool   // the reader was so far behind that several events became one
+}
+
+// full is Full, or the bytes themselves where nothing was left out.
+func (b *Batch) full() int {
+	if b.Full == 0 {
+		return len(b.Bytes)
+	}
+	return b.Full
 }
 
 // Options are the limits of a Fanout. Zero values mean the defaults.
@@ -91,6 +100,10 @@ type counters struct {
 	bytes   atomic.Uint64
 	timeout atomic.Uint64
 }
+
+// Sent is what members of a group were sent: events, bytes in all, and what the bytes would have been had every event carried
+// the whole document. Headers and heartbeats count the same in both.
+type Sent struct{ Events, Bytes, Full int64 }
 
 // Stats counts what a Fanout did since it began.
 type Stats struct {

@@ -8,6 +8,11 @@ import (
 
 // Group is a set of subscribers that read the same feed in the same encoding and end together.
 type Group struct {
+	// Tag is whatever the caller wants to find with the group again. Sent is told, from any goroutine, what members were sent
+	// since the last time; it must not block. Set both before the first member comes; nil is nobody.
+	Tag  any
+	Sent func(Sent)
+
 	// Static after NewGroup.
 	feed       Feed
 	left       func()

@@ -55,6 +55,7 @@ type loop struct {
 	leaving leaving
 	now     time.Time
 	sent    tally
+	touched []*members // with something to report
 	info    unix.TCPInfo
 	scratch [4 << 10]byte
 }
@@ -372,7 +373,7 @@ func (l *loop) serve(m *members) bool {
 				c.stall.hurry(l.now)
 			}
 		case ended:
-			l.finish(c, final)
+			l.finish(c, final, 1)
 		default:
 			// Most members are at the same place, so the feed is asked once for all of them.
 			if !known || c.cursor != from {
@@ -393,6 +394,24 @@ func (l *loop) report() {
 		l.f.counters.bytes.Add(l.sent.bytes)
 		l.sent = tally{}
 	}
+	for i, m := range l.touched {
+		if m.group.Sent != nil {
+			m.group.Sent(m.sent)
+		}
+		m.sent = Sent{}
+		l.touched[i] = nil
+	}
+	l.touched = l.touched[:0]
+}
+
+// account counts what a member was sent. It is told at the end of the loop's round, once for all members of a group.
+func (l *loop) account(m *members, events, bytes, full int) {
+	if m.sent == (Sent{}) {
+		l.touched = append(l.touched, m)
+	}
+	m.sent.Events += int64(events)
+	m.sent.Bytes += int64(bytes)
+	m.sent.Full += int64(full)
 }
 
 // close closes everything the loop owns.

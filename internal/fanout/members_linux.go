@@ -28,6 +28,8 @@ type members struct {
 	notBefore time.Time // of the next pass
 	hurry     uint8     // how often the distance between passes is halved
 	reached   Cursor    // where the first one was after the last pass
+
+	sent Sent // since the loop last reported
 }
 
 // Bounds of the distance between two passes over a group: what is worth waiting for when publications follow each other

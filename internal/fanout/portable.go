@@ -93,6 +93,9 @@ func (p *portable) write(b Batch) bool {
 	}
 	p.f.counters.events.Add(uint64(b.Events))
 	p.f.counters.bytes.Add(uint64(len(b.Bytes)))
+	if p.g.Sent != nil && len(b.Bytes) > 0 {
+		p.g.Sent(Sent{Events: int64(b.Events), Bytes: int64(len(b.Bytes)), Full: int64(b.full())})
+	}
 	p.beat.Reset(p.f.beatIn())
 	return true
 }

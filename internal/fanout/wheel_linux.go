@@ -94,7 +94,12 @@ func (l *loop) beat(tick uint32) {
 
 func (l *loop) heartbeat(c *conn) {
 	b := c.members.group.heartbeat
-	if n, ok := l.write(c, b); ok && n < len(b) {
+	n, ok := l.write(c, b)
+	if !ok {
+		return
+	}
+	l.account(c.members, 0, n, len(b))
+	if n < len(b) {
 		l.addStall(c, b[n:])
 	}
 }
@@ -157,12 +162,12 @@ func (l *loop) leaveSome() {
 			c.stall.hurry(l.now) // it cannot be told anything before it took what it was sent
 			continue
 		}
-		l.finish(c, farewell(c.members.group.compressed))
+		l.finish(c, farewell(c.members.group.compressed), 0)
 	}
 	if keep == 0 && len(v.conns) == 0 && l.count > len(l.stalled) && l.now.After(v.until) {
 		for _, c := range l.conns {
 			if c != nil && c.stall == nil {
-				l.finish(c, farewell(c.members.group.compressed))
+				l.finish(c, farewell(c.members.group.compressed), 0)
 			}
 		}
 	}

@@ -91,14 +91,14 @@ func (s *source) request(now *plan) *request {
 // came too late to be ours to publish is dropped.
 func (s *source) settle(asked *plan, got *answer, err error) time.Duration {
 	if !s.stillMine(asked) {
-		s.p.stats.count(dropped)
+		s.tell(asked, dropped)
 		s.etag, s.lastModified = "", ""
 		return asked.every
 	}
 	ctx, cancel := context.WithTimeout(s.p.ctx, loadTimeout)
 	defer cancel()
 	if err == nil {
-		err = s.take(ctx, got)
+		err = s.take(ctx, asked, got)
 	}
 	switch {
 	case err == nil:
@@ -108,11 +108,11 @@ func (s *source) settle(asked *plan, got *answer, err error) time.Duration {
 	case s.p.ctx.Err() != nil:
 		return asked.every
 	case !isSourceFailure(err):
-		s.p.stats.count(unpublished)
+		s.tell(asked, unpublished)
 		s.p.log.Warn("polled document not published", "topic", s.id, "err", err)
 		return vary(asked.every)
 	}
-	s.p.stats.count(failed)
+	s.tell(asked, failed)
 	return s.fail(ctx, asked, err)
 }
 
@@ -125,9 +125,9 @@ func (s *source) stillMine(asked *plan) bool {
 }
 
 // take publishes the answer.
-func (s *source) take(ctx context.Context, got *answer) error {
+func (s *source) take(ctx context.Context, asked *plan, got *answer) error {
 	if got.notModified {
-		s.p.stats.count(unmodified)
+		s.tell(asked, unmodified)
 		if s.held.IsEmpty() {
 			// What the target says we have was lost meanwhile: ask for all of it.
 			s.forget()
@@ -149,9 +149,9 @@ func (s *source) take(ctx context.Context, got *answer) error {
 	}
 	s.etag, s.lastModified, s.fullAt, s.polls = got.etag, got.lastModified, s.began, 0
 	if out.Changed {
-		s.p.stats.count(changed)
+		s.tell(asked, changed)
 	} else {
-		s.p.stats.count(unchanged)
+		s.tell(asked, unchanged)
 	}
 	return nil
 }

@@ -64,6 +64,9 @@ type Options struct {
 	Timeout         time.Duration // of a request; 10 s
 	MaxBody         int64         // decoded; 8 MiB
 	Grace           time.Duration // how long to go on after the last subscriber left; 10 s
+
+	// Polled is told of every request to a target, and what came of it. It must not block. Nil is nobody.
+	Polled func(Polled)
 }
 
 func (o *Options) fill() {

@@ -75,3 +75,22 @@ func (p *Poller) Stats() Stats {
 	}
 	return st
 }
+
+// Polled is one request to a target.
+type Polled struct {
+	TopicID, AppID, UserID string
+
+	Published   bool // it brought a document that was published
+	NotModified bool
+}
+
+// tell says what came of a poll.
+func (s *source) tell(by *plan, o outcome) {
+	s.p.stats.count(o)
+	if s.p.opts.Polled != nil {
+		s.p.opts.Polled(Polled{
+			TopicID: s.id, AppID: by.topic.AppID, UserID: by.userID,
+			Published: o == changed || o == unchanged, NotModified: o == unmodified,
+		})
+	}
+}

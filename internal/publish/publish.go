@@ -38,6 +38,9 @@ type Options struct {
 	// Counter and PerMinute limit the publications of one app. No counter, or 0: no limit.
 	Counter   httpkit.Counter
 	PerMinute int64
+
+	// Taken is told of every publication that was taken. It must not block. Nil is nobody.
+	Taken func(*catalog.Grant)
 }
 
 const (
@@ -102,6 +105,9 @@ func (a *api) publish(w http.ResponseWriter, r *http.Request, forms map[string]r
 	out, err := a.router.Publish(r.Context(), &grant.Topic, p)
 	if err != nil {
 		return err
+	}
+	if a.opts.Taken != nil && !out.Replayed {
+		a.opts.Taken(grant)
 	}
 	if !out.Position.IsZero() {
 		w.Header().Set("ETag", `"`+out.Position.String()+`"`)

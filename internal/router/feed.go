@@ -26,7 +26,8 @@ type Feed struct {
 	fullAt   fanout.Cursor
 	caught   map[fanout.Cursor]fanout.Batch // what leads from older cursors to caughtAt
 	caughtAt fanout.Cursor
-	caughtIn int // bytes of caught that nobody else holds
+	caughtIn int     // bytes of caught that nobody else holds
+	ratio    float64 // of the last whole document's frame to what it was before compression
 
 	// Guarded by mu.
 	mu      sync.Mutex
@@ -218,7 +219,7 @@ func (f *Feed) compose(cursor fanout.Cursor) fanout.Batch {
 	}
 	frame := f.encode(patchEvent, change.Patch)
 	f.caughtIn += len(frame)
-	return fanout.Batch{Bytes: frame, Events: 1, Next: t.cursor}
+	return fanout.Batch{Bytes: frame, Events: 1, Full: f.wholeLen(), Next: t.cursor}
 }
 
 func (f *Feed) changeSince(i int) jsonpatch.Change {
@@ -241,10 +242,12 @@ func (f *Feed) snapshot() fanout.Batch {
 		batch.Bytes = t.frames.get(frameKey{f.variant.Event, f.variant.Compressed}, func() []byte {
 			return f.encode(f.variant.Event, t.state.Bytes())
 		})
+		f.learnRatio(len(batch.Bytes))
 		return batch
 	}
 	if f.full == nil || f.fullAt != t.cursor {
 		f.full, f.fullAt = f.encode(f.variant.Event, f.view.Bytes()), t.cursor
+		f.learnRatio(len(f.full))
 	}
 	batch.Bytes = f.full
 	return batch
@@ -267,9 +270,10 @@ func (f *Feed) add(change jsonpatch.Change) {
 			return f.encode(patchEvent, change.Patch)
 		})
 	}
+	whole := f.wholeLen()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.log.append(t.cursor, frame)
+	f.log.append(t.cursor, frame, whole)
 	f.wake()
 }
 

@@ -44,3 +44,32 @@ func (f *Feed) encode(name string, data []byte) []byte {
 	}
 	return frame
 }
+
+// wholeLen is how long the frame of the whole document is. Where frames are compressed it is an estimate: nobody compresses a
+// document only to know how much was saved by not sending it.
+func (f *Feed) wholeLen() int {
+	n := f.plainLen()
+	if f.variant.Compressed && f.ratio > 0 {
+		return int(float64(n) * f.ratio)
+	}
+	return n
+}
+
+func (f *Feed) plainLen() int {
+	t := f.topic
+	data := 0
+	switch {
+	case f.view != nil:
+		data = f.view.Len()
+	case t.state != nil:
+		data = t.state.Len()
+	}
+	return sse.FrameLen(t.pos.Len()+len(f.mark), len(f.variant.Event), data)
+}
+
+// learnRatio remembers how well the whole document compressed.
+func (f *Feed) learnRatio(compressed int) {
+	if f.variant.Compressed {
+		f.ratio = float64(compressed) / float64(f.plainLen())
+	}
+}

@@ -30,6 +30,7 @@ type segment struct {
 type mark struct {
 	cursor fanout.Cursor // of a reader that has it
 	end    int
+	full   int // what this frame and those before it in the segment would be as whole documents
 }
 
 const (
@@ -40,8 +41,9 @@ const (
 
 func newFrameLog(head fanout.Cursor) frameLog { return frameLog{head: head, floor: head} }
 
-// append adds the frame that leads to cursor. It copies a short one and keeps a long one, which nobody may change.
-func (l *frameLog) append(cursor fanout.Cursor, frame []byte) {
+// append adds the frame that leads to cursor; as a whole document it would have full bytes. It copies a short one and keeps a
+// long one, which nobody may change.
+func (l *frameLog) append(cursor fanout.Cursor, frame []byte, full int) {
 	var s *segment
 	if len(frame) > maxSegment/2 {
 		s = l.add(frame[:0:len(frame)])
@@ -55,7 +57,10 @@ func (l *frameLog) append(cursor fanout.Cursor, frame []byte) {
 		}
 		s.buf = append(s.buf, frame...)
 	}
-	s.marks = append(s.marks, mark{cursor, len(s.buf)})
+	if n := len(s.marks); n > 0 {
+		full += s.marks[n-1].full
+	}
+	s.marks = append(s.marks, mark{cursor, len(s.buf), full})
 	l.head = cursor
 }
 
@@ -117,9 +122,12 @@ func (s *segment) since(cursor fanout.Cursor) fanout.Batch {
 	if found {
 		i++
 	}
-	begin := 0
+	var before mark
 	if i > 0 {
-		begin = s.marks[i-1].end
+		before = s.marks[i-1]
 	}
-	return fanout.Batch{Bytes: s.buf[begin:len(s.buf):len(s.buf)], Events: len(s.marks) - i, Next: s.marks[len(s.marks)-1].cursor}
+	last := s.marks[len(s.marks)-1]
+	return fanout.Batch{
+		Bytes: s.buf[before.end:len(s.buf):len(s.buf)], Events: len(s.marks) - i, Full: last.full - before.full, Next: last.cursor,
+	}
 }

@@ -21,7 +21,7 @@ func TestLogGivesEveryReaderExactlyWhatItMisses(t *testing.T) {
 			cursor += fanout.Cursor(rapid.IntRange(1, 3).Draw(t, "gap"))
 			size := rapid.SampledFrom([]int{1, 10, 200, 3000, 32 << 10, 32<<10 + 1, 70_000}).Draw(t, "size")
 			frame := bytes.Repeat([]byte{byte(cursor)}, size)
-			l.append(cursor, frame)
+			l.append(cursor, frame, 0)
 			frames, cursors = append(frames, frame), append(cursors, cursor)
 			reader := fanout.Cursor(rapid.IntRange(0, int(cursor)).Draw(t, "reader"))
 			got, ok := drain(t, &l, reader)
@@ -80,7 +80,7 @@ func TestALogGrowsForReadersThatAreALittleBehindAndNotForTheLost(t *testing.T) {
 	l := newFrameLog(0)
 	missed := 0
 	for i := range fanout.Cursor(2000) {
-		l.append(i+1, frame)
+		l.append(i+1, frame, 0)
 		if i%100 != 99 {
 			continue
 		}
@@ -103,7 +103,7 @@ func TestALogGrowsForReadersThatAreALittleBehindAndNotForTheLost(t *testing.T) {
 		t.Errorf("the log takes %d bytes", n)
 	}
 	for i := range fanout.Cursor(2000) { // everybody keeps up again
-		l.append(2001+i, frame)
+		l.append(2001+i, frame, 0)
 		l.since(2000 + i)
 	}
 	if n, _ := l.size(); n > 16*len(frame) {
@@ -114,7 +114,7 @@ func TestALogGrowsForReadersThatAreALittleBehindAndNotForTheLost(t *testing.T) {
 func TestLogStaysSmallWhileReadersKeepUp(t *testing.T) {
 	l := newFrameLog(0)
 	for i := range fanout.Cursor(10_000) {
-		l.append(i+1, []byte(fmt.Sprintf("%200d", i)))
+		l.append(i+1, []byte(fmt.Sprintf("%200d", i)), 0)
 		if b, ok := l.since(i); !ok || b.Events != 1 {
 			t.Fatalf("reader at %d: %v, %v", i, b.Events, ok)
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/freshet-io/freshet/internal/settings"
 	"github.com/freshet-io/freshet/internal/store"
 	"github.com/freshet-io/freshet/internal/subscribe"
+	"github.com/freshet-io/freshet/internal/usage"
 )
 
 // parts are what a process is made of. Each is made by its stage, after those it stands on, and is nil before that
@@ -34,6 +35,7 @@ type parts struct {
 
 	// Owned by the stages.
 	store      *store.Store
+	usage      *usage.Meter
 	grid       grid.Grid
 	nats       *natsserver.Server // embedded; nil without one
 	router     *router.Router
@@ -57,6 +59,27 @@ func (p *parts) openStore(ctx context.Context) (err error) {
 		URL: p.settings.Database.Reveal(), Dir: p.settings.Data, Reader: p.reads(),
 	})
 	return err
+}
+
+func (p *parts) openUsage(context.Context) error {
+	p.usage = usage.New(p.store, usage.Options{Log: p.log, Retention: p.settings.Usage.Retention})
+	return nil
+}
+
+// countPublication and countPoll tell the meter what roles did.
+func (p *parts) countPublication(g *catalog.Grant) {
+	p.usage.Add(usage.Place{TopicID: g.Topic.ID, AppID: g.AppID, UserID: g.UserID}, freshet.Usage{Publications: 1})
+}
+
+func (p *parts) countPoll(q poll.Polled) {
+	u := freshet.Usage{Polls: 1}
+	if q.Published {
+		u.Publications = 1
+	}
+	if q.NotModified {
+		u.PollsNotModified = 1
+	}
+	p.usage.Add(usage.Place{TopicID: q.TopicID, AppID: q.AppID, UserID: q.UserID}, u)
 }
 
 func (p *parts) openRouter(context.Context) error {
@@ -152,6 +175,7 @@ func (p *parts) platformAPIs() (apis []gateway.API, err error) {
 			MaxBody:   int64(p.settings.Publish.MaxBody),
 			Counter:   p.grid,
 			PerMinute: p.settings.Publish.RequestsPerMinute,
+			Taken:     p.countPublication,
 		})
 		if err != nil {
 			return nil, err
@@ -193,7 +217,7 @@ func (p *parts) openSubscriber(context.Context) (err error) {
 		return err
 	}
 	p.subscriber = subscribe.New(
-		subscribe.Parts{Log: p.log, Catalog: p.catalog, Router: p.router, Fanout: p.fanout, Notices: p.grid, Sources: p.grid},
+		subscribe.Parts{Log: p.log, Catalog: p.catalog, Router: p.router, Fanout: p.fanout, Notices: p.grid, Sources: p.grid, Counters: p.grid, Meter: p.usage},
 		subscribe.Options{SnapshotEvent: s.SnapshotEvent, SnapshotTimeout: s.SnapshotTimeout})
 	return nil
 }
@@ -217,6 +241,7 @@ func (p *parts) openPoller(context.Context) error {
 			HostConcurrency: int(s.HostConcurrency),
 			Concurrency:     int(s.Concurrency),
 			MessageTTL:      p.settings.Grid.MessageTTL,
+			Polled:          p.countPoll,
 		})
 	return nil
 }

@@ -11,6 +11,7 @@ const (
 	partGrid    part = "grid"
 	partCatalog part = "catalog"
 	partRouter  part = "router"
+	partUsage   part = "usage"
 
 	partPoller     part = "poller"
 	partSubscriber part = "subscriber"
@@ -33,21 +34,21 @@ var roles = map[settings.Role]role{
 	settings.RoleManage: {
 		// The management API, /api/v1.
 		gatewayListener: true,
-		parts:           []part{partStore, partGrid, partCatalog, partRouter},
+		parts:           []part{partStore, partGrid, partCatalog, partRouter, partUsage},
 	},
 	settings.RolePublish: {
 		// The publishing API, /publish/v1.
 		gatewayListener: true,
-		parts:           []part{partStore, partGrid, partCatalog, partRouter},
+		parts:           []part{partStore, partGrid, partCatalog, partRouter, partUsage},
 	},
 	settings.RolePoll: {
 		// Polls targets of poller topics; no listener of its own.
-		parts: []part{partStore, partGrid, partCatalog, partRouter, partPoller},
+		parts: []part{partStore, partGrid, partCatalog, partRouter, partUsage, partPoller},
 	},
 	settings.RoleSubscribe: {
 		// Event streams to subscribers.
 		subscriberListener: true,
-		parts:              []part{partStore, partGrid, partCatalog, partRouter, partSubscriber},
+		parts:              []part{partStore, partGrid, partCatalog, partRouter, partUsage, partSubscriber},
 	},
 }
 

@@ -56,6 +56,7 @@ func wire(o *Options, p *ports, r *readiness, failed chan<- error) *stages {
 			},
 			stop: func(context.Context) error { return parts.store.Close() },
 		}},
+		{partUsage, stage{start: parts.openUsage, stop: func(ctx context.Context) error { return parts.usage.Close(ctx) }}},
 		{partGrid, stage{
 			start: func(ctx context.Context) error {
 				if err := parts.openGrid(ctx); err != nil {

@@ -88,6 +88,9 @@ type Settings struct {
 		Connections      int64 // 0 means unlimited
 		MessagesPerMonth int64 // 0 means unlimited
 	}
+	Usage struct {
+		Retention time.Duration
+	}
 	TrustedProxies []netip.Prefix
 }
 

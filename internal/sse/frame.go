@@ -60,6 +60,9 @@ func EventSize(e Event) int {
 	return len("retry: \nid: \nevent: \ndata: \n\n") + 20 + len(e.ID) + len(e.Name) + len(e.Data)
 }
 
+// FrameLen is the length of the frame of an event whose id, name and data, which is one line, have these lengths.
+func FrameLen(id, name, data int) int { return len("id: \nevent: \ndata: \n\n") + id + name + data }
+
 // AppendComment appends a comment of n filler bytes, which no client shows: some proxies and old browsers hold the
 // beginning of a stream back until they have seen enough of it.
 func AppendComment(dst []byte, n int) []byte {

@@ -13,6 +13,7 @@ import (
 type TopicAccess struct {
 	TopicInApp
 	UserStatus freshet.Status
+	Quotas     freshet.Quotas // of the account, as stored
 }
 
 // TopicAccess returns the topic with its app's keys and its account's state.
@@ -26,9 +27,10 @@ func (s *Store) TopicAccess(ctx context.Context, id string) (*TopicAccess, error
 		status string
 		access TopicAccess
 	)
-	err := s.reader(ctx).row(`SELECT u.status, `+topicColumns+`, `+appColumns+`, `+keyColumns+`
+	err := s.reader(ctx).row(`SELECT u.status, u.quota_connections, u.quota_messages_per_month, u.quota_requests_per_minute, `+topicColumns+`, `+appColumns+`, `+keyColumns+`
 		FROM topics t JOIN apps a ON a.id = t.app_id JOIN users u ON u.id = a.user_id`+keyJoins+`
-		WHERE t.id = $1`, []any{id}, append(append([]any{&status}, t.dest()...), a.destWithKeys()...)...)
+		WHERE t.id = $1`, []any{id}, append(append([]any{&status, &access.Quotas.Connections, &access.Quotas.MessagesPerMonth,
+		&access.Quotas.RequestsPerMinute}, t.dest()...), a.destWithKeys()...)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, notFound("topic")
 	}

@@ -167,7 +167,7 @@ func TestWhatIsWrittenComesBackTheSame(t *testing.T) {
 			t.Errorf("the path came back as %q", got)
 		}
 		wantSame(t, must(s.TopicAccess(ctx, topic.ID))(t),
-			&TopicAccess{TopicInApp: TopicInApp{Topic: *topic, App: *app}, UserStatus: freshet.StatusActive})
+			&TopicAccess{TopicInApp: TopicInApp{Topic: *topic, App: *app}, UserStatus: freshet.StatusActive, Quotas: user.Quotas})
 	})
 }
 

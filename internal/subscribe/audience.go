@@ -12,6 +12,7 @@ import (
 	"github.com/freshet-io/freshet/internal/fanout"
 	"github.com/freshet-io/freshet/internal/grid"
 	"github.com/freshet-io/freshet/internal/router"
+	"github.com/freshet-io/freshet/internal/usage"
 )
 
 // registry knows which permissions the open streams live on, and asks for them again when something changed.
@@ -25,6 +26,8 @@ type registry struct {
 	recheck    time.Duration
 	patience   time.Duration // with polled topics that have no document
 	left       func()        // called for every member that goes
+	seats      *seats
+	meter      *usage.Meter // nil: nobody counts
 	stopNotice func()
 	done       chan struct{}
 	finished   chan struct{}
@@ -33,7 +36,7 @@ type registry struct {
 	// Guarded by mu.
 	mu        sync.Mutex
 	audiences map[askKey]*audience
-	accounts  map[string]int64         // connections by user
+	spent     map[string]struct{}      // accounts without messages left, to be looked at
 	notices   map[grid.Notice]struct{} // to be looked at
 	count     uint64                   // of notices so far
 	suspects  []*audience              // to be asked for again
@@ -72,7 +75,8 @@ type group struct {
 	reason   error         // why; set before over is closed
 	ending   sync.Once
 
-	members int // guarded by registry.mu
+	members int            // guarded by registry.mu
+	counter *usage.Counter // set once, with the first member; nil: nobody counts
 }
 
 func newRegistry(parts Parts, recheck, patience time.Duration, left func()) *registry {
@@ -89,8 +93,13 @@ func newRegistry(parts Parts, recheck, patience time.Duration, left func()) *reg
 		finished:  make(chan struct{}),
 		wake:      make(chan struct{}, 1),
 		audiences: make(map[askKey]*audience),
-		accounts:  make(map[string]int64),
+		spent:     make(map[string]struct{}),
 		notices:   make(map[grid.Notice]struct{}),
+		seats:     newSeats(parts.Log, parts.Counters),
+		meter:     parts.Meter,
+	}
+	if r.meter != nil {
+		r.meter.OnSpent(r.noteSpent)
 	}
 	r.stopNotice = parts.Notices.OnNotice(r.notice)
 	go r.run()
@@ -101,6 +110,7 @@ func (r *registry) close() {
 	r.stopNotice()
 	close(r.done)
 	<-r.finished
+	r.seats.close()
 }
 
 // seen counts the notices so far. What was asked before it changed must be asked again.
@@ -120,15 +130,14 @@ func (r *registry) recheckSince(seen uint64, g *group) {
 	}
 }
 
-// join adds a member to the group for a request that the catalog granted, if its account has less than limit connections;
-// 0 means any number. A member must leave again; who could not join has left already.
-func (r *registry) join(ctx context.Context, q *request, grant *catalog.Grant, limit int64) (*group, error) {
-	key := groupKey{q.variant, q.legacy}
-	g, first := r.member(q.ask, key, grant, limit)
-	if g == nil {
+// join adds a member to the group for a request that the catalog granted, if the quotas of its account allow. A member must
+// leave again; who could not join has left already.
+func (r *registry) join(ctx context.Context, q *request, grant *catalog.Grant) (*group, error) {
+	if err := r.checkQuotas(ctx, grant); err != nil {
 		r.left()
-		return nil, freshet.Errorf(freshet.ConnectionLimit, "Too many connections: this account may have %d", limit)
+		return nil, err
 	}
+	g, first := r.member(q.ask, groupKey{q.variant, q.legacy}, grant)
 	if first {
 		g.open(ctx, r, grant.Topic)
 	}
@@ -140,17 +149,14 @@ func (r *registry) join(ctx context.Context, q *request, grant *catalog.Grant, l
 	return g, nil
 }
 
-// member counts a member into its group and says whether it is the first there. nil: the account has too many.
-func (r *registry) member(ask catalog.SubscribeAsk, key groupKey, grant *catalog.Grant, limit int64) (g *group, first bool) {
+// member counts a member into its group and says whether it is the first there.
+func (r *registry) member(ask catalog.SubscribeAsk, key groupKey, grant *catalog.Grant) (g *group, first bool) {
 	ak := askKey{topic: ask.TopicID, key: ask.Key}
 	if ask.Signed != nil {
 		ak.timestamp, ak.signature = ask.Signed.Timestamp, ask.Signed.Value
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if limit > 0 && r.accounts[grant.UserID] >= limit {
-		return nil, false
-	}
 	a := r.audiences[ak]
 	if a == nil {
 		ask.TopicID, ask.Key = strings.Clone(ask.TopicID), strings.Clone(ask.Key) // they are parts of one subscriber's request
@@ -165,7 +171,12 @@ func (r *registry) member(ask catalog.SubscribeAsk, key groupKey, grant *catalog
 		a.groups[key] = g
 	}
 	g.members++
-	r.accounts[a.userID]++
+	if r.meter != nil {
+		if g.counter == nil {
+			g.counter = r.meter.Counter(usage.Place{TopicID: a.topic.ID, AppID: a.appID, UserID: a.userID})
+		}
+		g.counter.Connect(1)
+	}
 	return g, first
 }
 
@@ -190,6 +201,10 @@ func (g *group) open(ctx context.Context, r *registry, topic freshet.Topic) {
 		feed = g.source
 	}
 	g.streams = r.fanout.NewGroup(feed, g.key.variant.Compressed, func() { r.leave(g) })
+	g.streams.Tag = g
+	if g.counter != nil {
+		g.streams.Sent = func(s fanout.Sent) { g.counter.Sent(s.Events, s.Bytes, s.Full) }
+	}
 	if g.source != nil {
 		g.openSource(r, topic.ID)
 	}
@@ -240,18 +255,16 @@ func (r *registry) leave(g *group) {
 	r.left()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	user := g.audience.userID
-	if r.accounts[user]--; r.accounts[user] == 0 {
-		delete(r.accounts, user)
+	r.seats.free(g.audience.userID)
+	if g.counter != nil {
+		g.counter.Connect(-1)
 	}
 	if g.members--; g.members > 0 {
 		return
 	}
 	r.detach(g)
-	if g.err == nil {
-		r.closing = append(r.closing, g)
-		r.signal()
-	}
+	r.closing = append(r.closing, g)
+	r.signal()
 }
 
 // detach keeps new members out of the group. The caller holds mu.
@@ -306,6 +319,7 @@ func (r *registry) run() {
 				continue
 			}
 			asking, looking := r.concerned()
+			r.endSpent()
 			r.lookAgain(looking)
 			r.askAgain(asking)
 		}
@@ -372,7 +386,10 @@ const askTimeout = 5 * time.Second
 func (r *registry) askAgain(all []*audience) {
 	for _, a := range all {
 		ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
-		_, err := r.catalog.MaySubscribe(ctx, a.ask)
+		grant, err := r.catalog.MaySubscribe(ctx, a.ask)
+		if err == nil {
+			err = r.checkAgain(ctx, grant)
+		}
 		cancel()
 		switch freshet.KindOf(err) {
 		case freshet.Internal, freshet.Unavailable, freshet.Timeout:
@@ -421,6 +438,12 @@ func (r *registry) closeGroups() {
 	r.closing = nil
 	r.mu.Unlock()
 	for _, g := range groups {
+		if g.counter != nil {
+			g.counter.Close()
+		}
+		if g.err != nil {
+			continue
+		}
 		if g.waiting != nil {
 			g.waiting.Stop()
 		}

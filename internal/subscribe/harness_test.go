@@ -24,7 +24,9 @@ import (
 	"github.com/freshet-io/freshet/internal/fanout"
 	"github.com/freshet-io/freshet/internal/grid"
 	"github.com/freshet-io/freshet/internal/router"
+	"github.com/freshet-io/freshet/internal/store"
 	"github.com/freshet-io/freshet/internal/subscribe"
+	"github.com/freshet-io/freshet/internal/usage"
 	"go.uber.org/goleak"
 )
 
@@ -63,11 +65,14 @@ type options struct {
 	snapshot     time.Duration
 	max          int64
 	perAccount   int64
+	messages     int64 // per month; counted only if set
 }
 
 type harness struct {
 	t       *testing.T
 	grid    *grid.Memory
+	store   *store.Store
+	meter   *usage.Meter
 	router  *router.Router
 	fanout  *fanout.Fanout
 	server  *subscribe.Server
@@ -85,6 +90,7 @@ type dialer interface {
 
 func newHarness(t *testing.T, opts options, ln dialer, loops int) *harness {
 	h := &harness{t: t, catalog: newFakeCatalog(), logs: new(lockedBuffer)}
+	h.catalog.quotas.Connections = opts.perAccount
 	log := slog.New(slog.NewTextHandler(h.logs, nil))
 	h.grid = grid.NewMemory(grid.MemoryOptions{MessageTTL: time.Hour})
 	h.router = router.New(h.grid, router.Options{Log: log, MessageTTL: time.Hour})
@@ -93,9 +99,16 @@ func newHarness(t *testing.T, opts options, ln dialer, loops int) *harness {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if opts.messages > 0 {
+		if h.store, err = store.Open(context.Background(), store.Location{Dir: t.TempDir()}); err != nil {
+			t.Fatal(err)
+		}
+		h.meter = usage.New(h.store, usage.Options{Log: log})
+	}
 	h.server = subscribe.New(
-		subscribe.Parts{Log: log, Catalog: h.catalog, Router: h.router, Fanout: h.fanout, Notices: h.grid, Sources: h.grid},
-		subscribe.Options{MaxConnections: opts.max, AccountLimit: func(*catalog.Grant) int64 { return opts.perAccount }, Recheck: opts.recheck, LongPoll: opts.longPoll, SnapshotTimeout: opts.snapshot})
+		subscribe.Parts{Log: log, Catalog: h.catalog, Router: h.router, Fanout: h.fanout, Notices: h.grid, Sources: h.grid, Counters: h.grid, Meter: h.meter},
+		subscribe.Options{MaxConnections: opts.max, Recheck: opts.recheck, LongPoll: opts.longPoll, SnapshotTimeout: opts.snapshot})
+	h.catalog.quotas.MessagesPerMonth = opts.messages
 	h.http = &http.Server{Handler: h.server}
 	var served net.Listener = ln
 	if tcp, ok := ln.(tcpListener); ok {
@@ -118,6 +131,11 @@ func (h *harness) close() {
 	h.router.Close()
 	h.grid.Close()
 	h.client.CloseIdleConnections()
+	if h.meter != nil {
+		if err := errors.Join(h.meter.Close(context.Background()), h.store.Close()); err != nil {
+			h.t.Error(err)
+		}
+	}
 }
 
 // topic makes a topic that the catalog knows.
@@ -279,6 +297,7 @@ type fakeCatalog struct {
 	topics map[string]freshet.Topic
 	refuse map[string]*freshet.Error // by key
 	asks   []catalog.SubscribeAsk
+	quotas freshet.Quotas
 }
 
 func newFakeCatalog() *fakeCatalog {
@@ -296,7 +315,7 @@ func (c *fakeCatalog) MaySubscribe(_ context.Context, ask catalog.SubscribeAsk) 
 	if !ok {
 		return nil, freshet.Errorf(freshet.TopicNotFound, "There is no such topic")
 	}
-	return &catalog.Grant{Topic: topic, AppID: "app", UserID: "user"}, nil
+	return &catalog.Grant{Topic: topic, AppID: "app", UserID: "user", Quotas: c.quotas}, nil
 }
 
 // Provision gives every source the topic whose name is its URL.
@@ -309,7 +328,7 @@ func (c *fakeCatalog) Provision(_ context.Context, ask catalog.SubscribeAsk) (*c
 	}
 	for _, topic := range c.topics {
 		if topic.Name == ask.Source.URL {
-			return &catalog.Grant{Topic: topic, AppID: "app", UserID: "user"}, nil
+			return &catalog.Grant{Topic: topic, AppID: "app", UserID: "user", Quotas: c.quotas}, nil
 		}
 	}
 	return nil, freshet.Errorf(freshet.Unauthenticated, "not allowed")

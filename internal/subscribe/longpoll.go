@@ -46,7 +46,10 @@ func (s *Server) longPoll(w http.ResponseWriter, r *http.Request, q *request, g 
 			return nil
 		}
 	}
-	s.answer(w, q, events(batch))
+	n := s.answer(w, q, events(batch))
+	if g.counter != nil {
+		g.counter.Sent(int64(batch.Events), int64(n), int64(max(n, batch.Full)))
+	}
 	return nil
 }
 
@@ -71,14 +74,14 @@ func events(b fanout.Batch) []answeredEvent {
 	return all
 }
 
-// answer ends a long poll: 204 means that nothing happened.
-func (s *Server) answer(w http.ResponseWriter, q *request, all []answeredEvent) {
+// answer ends a long poll: 204 means that nothing happened. It returns the length of the body.
+func (s *Server) answer(w http.ResponseWriter, q *request, all []answeredEvent) int {
 	h := w.Header()
 	allowOrigin(h)
 	h.Set("Cache-Control", "no-store")
 	if len(all) == 0 {
 		w.WriteHeader(http.StatusNoContent)
-		return
+		return 0
 	}
 	var body bytes.Buffer
 	enc := json.NewEncoder(&body)
@@ -90,5 +93,6 @@ func (s *Server) answer(w http.ResponseWriter, q *request, all []answeredEvent) 
 	if name := q.encoding.String(); name != "" {
 		h.Set("Content-Encoding", name)
 	}
-	_, _ = w.Write(q.encoding.AppendWhole(nil, body.Bytes())) // fails only when the client is gone
+	n, _ := w.Write(q.encoding.AppendWhole(nil, body.Bytes())) // fails only when the client is gone
+	return n
 }

@@ -79,6 +79,9 @@ func (f *sourceFeed) Since(cursor fanout.Cursor) fanout.Batch {
 
 // joined appends the failure. The batch's own bytes are shared with others.
 func joined(batch fanout.Batch, o *outage) fanout.Batch {
+	if batch.Full > 0 {
+		batch.Full += len(o.frame)
+	}
 	if len(batch.Bytes) == 0 {
 		batch.Bytes = o.frame
 	} else {

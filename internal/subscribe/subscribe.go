@@ -23,6 +23,7 @@ import (
 	"github.com/freshet-io/freshet/internal/grid"
 	"github.com/freshet-io/freshet/internal/router"
 	"github.com/freshet-io/freshet/internal/sse"
+	"github.com/freshet-io/freshet/internal/usage"
 )
 
 // Catalog answers who may subscribe.
@@ -44,6 +45,12 @@ type Parts struct {
 	Fanout  *fanout.Fanout
 	Notices grid.Notices
 	Sources Sources // nil if nothing is polled
+
+	// Counters sum up the connections of limited accounts over all nodes. Nil: there are no other nodes.
+	Counters grid.Counters
+
+	// Meter counts what is delivered. Nil: nobody counts, and nobody has a quota of messages.
+	Meter *usage.Meter
 }
 
 // Options are the settings of a Server. Zero values mean the defaults.
@@ -53,10 +60,6 @@ type Options struct {
 
 	// MaxConnections bounds the subscribers of this node; 0 does not.
 	MaxConnections int64
-
-	// AccountLimit returns how many connections the account of a grant may have on this node; 0 does not bound them. Nil
-	// bounds nobody. It is asked at every subscription and must be quick.
-	AccountLimit func(*catalog.Grant) int64
 
 	// LongPoll is how long an answer by long polling waits for news; 25 s by default.
 	LongPoll time.Duration
@@ -227,11 +230,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, q *request) error
 		s.connections.Add(-1)
 		return err
 	}
-	limit := int64(0)
-	if s.opts.AccountLimit != nil {
-		limit = s.opts.AccountLimit(grant)
-	}
-	g, err := s.audience.join(r.Context(), q, grant, limit)
+	g, err := s.audience.join(r.Context(), q, grant)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,53 @@
+package store
+
+import (
+	"testing"
+	"time"
+
+	"github.com/freshet-io/freshet"
+)
+
+func TestUsageAddsUpByTopicAppAndMonth(t *testing.T) {
+	forEachStore(t, func(t *testing.T, s *Store) {
+		ctx := t.Context()
+		user, app, topic := household(t, s, "ada@example.com")
+		hour := time.Date(2026, 1, 31, 23, 0, 0, 0, time.UTC)
+		used := freshet.Usage{Messages: 1, Bytes: 2, FullBytes: 3, Publications: 4, Polls: 5, PollsNotModified: 6, Connected: 7 * time.Second}
+		row := func(topicID string, at time.Time) UsageRow {
+			return UsageRow{TopicID: topicID, AppID: app.ID, UserID: user.ID, UsageHour: freshet.UsageHour{Hour: at, Usage: used}}
+		}
+		gone := freshet.NewID()
+		batch := UsageBatch{Writer: "w", Number: 1, At: now, Rows: []UsageRow{
+			row(topic.ID, hour), row(topic.ID, hour.Add(time.Hour)), row(gone, hour)}}
+		for range 2 { // the second time its fate was known to the store only
+			update(t, s, func(tx *Tx) error { return tx.AddUsage(&batch) })
+		}
+		batch.Number = 2
+		batch.Rows = []UsageRow{row(topic.ID, hour)}
+		update(t, s, func(tx *Tx) error { return tx.AddUsage(&batch) })
+
+		twice, thrice := used, used
+		twice.Add(used)
+		thrice.Add(twice)
+		all := Span{From: hour, To: hour.Add(2 * time.Hour)}
+		want := []freshet.UsageHour{{Hour: hour, Usage: twice}, {Hour: hour.Add(time.Hour), Usage: used}}
+		wantSame(t, must(s.TopicUsage(ctx, topic.ID, all))(t), &OwnedUsage{UserID: user.ID, Hours: want})
+		want[0].Usage = thrice
+		wantSame(t, must(s.AppUsage(ctx, app.ID, all))(t), &OwnedUsage{UserID: user.ID, Hours: want})
+		wantSame(t, must(s.Usage(ctx, all))(t), want)
+		wantSame(t, must(s.Usage(ctx, Span{From: hour, To: hour.Add(time.Hour)}))(t), want[:1])
+		wantSame(t, must(s.MonthMessages(ctx, user.ID, freshet.Month(hour)))(t), int64(3))
+		wantSame(t, must(s.MonthMessages(ctx, user.ID, freshet.Month(hour.Add(time.Hour))))(t), int64(1))
+		wantSame(t, must(s.MonthMessages(ctx, freshet.NewID(), freshet.Month(hour)))(t), int64(0))
+
+		_, err := s.TopicUsage(ctx, gone, all)
+		wantKind(t, err, freshet.NotFound)
+		_, err = s.AppUsage(ctx, "\x00", all)
+		wantKind(t, err, freshet.NotFound)
+		wantSame(t, must(s.AppUsage(ctx, app.ID, Span{From: hour.Add(9 * time.Hour), To: hour.Add(10 * time.Hour)}))(t), &OwnedUsage{UserID: user.ID})
+
+		update(t, s, func(tx *Tx) error { return tx.PruneUsage(hour.Add(time.Hour)) })
+		wantSame(t, must(s.Usage(ctx, all))(t), []freshet.UsageHour{{Hour: hour.Add(time.Hour), Usage: used}})
+		wantSame(t, must(s.MonthMessages(ctx, user.ID, freshet.Month(hour)))(t), int64(0))
+	})
+}

@@ -1,0 +1,62 @@
+package subscribe
+
+import (
+	"context"
+	"time"
+
+	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/catalog"
+)
+
+// checkQuotas refuses a subscriber whose account has used up its messages or its connections. Otherwise it has a seat.
+func (r *registry) checkQuotas(ctx context.Context, grant *catalog.Grant) error {
+	if r.meter != nil && grant.Quotas.MessagesPerMonth > 0 && r.meter.Limit(ctx, grant.UserID, grant.Quotas.MessagesPerMonth) {
+		return errSpent(time.Now())
+	}
+	return r.seats.take(ctx, grant.UserID, grant.Quotas.Connections)
+}
+
+// checkAgain takes over quotas that may have changed since the streams began. Too many connections are no reason to end any of
+// them; messages that are used up are.
+func (r *registry) checkAgain(ctx context.Context, grant *catalog.Grant) error {
+	r.seats.limit(grant.UserID, grant.Quotas.Connections)
+	if r.meter != nil && r.meter.Limit(ctx, grant.UserID, grant.Quotas.MessagesPerMonth) {
+		return errSpent(time.Now())
+	}
+	return nil
+}
+
+// errSpent also says when it makes sense to come back; clients reconnect by themselves.
+func errSpent(now time.Time) error {
+	next := freshet.Month(now).AddDate(0, 1, 0)
+	e := freshet.Errorf(freshet.MessageLimit, "The messages of this account are used up until %s", next.Format(time.DateOnly))
+	e.RetryAfter = min(next.Sub(now), longestRetry)
+	return e
+}
+
+// longestRetry is short enough that a quota which is raised is noticed before somebody calls for help.
+const longestRetry = 10 * time.Minute
+
+// noteSpent is told by the meter that an account has no messages left.
+func (r *registry) noteSpent(userID string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.spent[userID] = struct{}{}
+	r.signal()
+}
+
+// endSpent ends the streams of accounts that have no messages left.
+func (r *registry) endSpent() {
+	var over []*audience
+	r.mu.Lock()
+	for _, a := range r.audiences {
+		if _, ok := r.spent[a.userID]; ok {
+			over = append(over, a)
+		}
+	}
+	clear(r.spent)
+	r.mu.Unlock()
+	for _, a := range over {
+		r.end(a, errSpent(time.Now()))
+	}
+}

@@ -1,0 +1,243 @@
+package subscribe
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/grid"
+)
+
+// seats counts the connections of each account. An account without a limit is counted here only, and costs nothing else. For
+// one with a limit every node keeps its share of a common counter right, which makes the limit exact over the cluster.
+//
+// Counters live for a period. In its second half every node also adds its share to the counter of the next one, which is
+// therefore complete when it begins; what a node that died had added is forgotten with the period after.
+type seats struct {
+	// Static after newSeats.
+	log      *slog.Logger
+	counters grid.Counters // nil: there are no other nodes
+	wake     chan struct{} // of run; holds one
+	done     chan struct{}
+	finished chan struct{}
+
+	// Guarded by mu.
+	mu      sync.Mutex
+	here    map[string]*share
+	changed map[string]struct{} // accounts whose share is not told yet
+}
+
+// share is what an account has on this node.
+type share struct {
+	open    int64 // streams
+	limited bool  // or was: the other nodes must know
+	period  int64
+	told    int64 // as part of the counter of the period
+	ahead   int64 // as part of the next one's
+}
+
+// seatPeriod is how long a counter lives. The clocks of nodes may differ by half of it.
+const seatPeriod = 20 * time.Second
+
+// seatTimeout is how long a subscriber waits for the count; after that it is let in.
+const seatTimeout = 2 * time.Second
+
+func newSeats(log *slog.Logger, counters grid.Counters) *seats {
+	s := &seats{
+		log: log, counters: counters, wake: make(chan struct{}, 1), done: make(chan struct{}), finished: make(chan struct{}),
+		here: make(map[string]*share), changed: make(map[string]struct{}),
+	}
+	go s.run()
+	return s
+}
+
+// close tells the other nodes that nobody is here any more.
+func (s *seats) close() {
+	close(s.done)
+	<-s.finished
+	s.tellChanged()
+}
+
+// take counts a connection in, unless the account has limit of them; 0 means any number. Whoever got one frees it later.
+func (s *seats) take(ctx context.Context, userID string, limit int64) error {
+	s.mu.Lock()
+	sh := s.here[userID]
+	if sh == nil {
+		sh = &share{}
+		s.here[userID] = sh
+	}
+	sh.open++
+	if limit <= 0 && !sh.limited {
+		s.mu.Unlock()
+		return nil
+	}
+	sh.limited = true
+	sum, adds := sh.open, sh.adjust(userID, time.Now()) // with the count itself: everybody is judged by an addition of its own
+	s.mu.Unlock()
+	if s.counters != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), seatTimeout)
+		defer cancel()
+		var err error
+		if sum, err = s.tell(ctx, adds); err != nil {
+			s.log.Warn("connections of an account could not be counted; letting it in", "user", userID, "err", err)
+			return nil
+		}
+	}
+	if limit > 0 && sum > limit {
+		s.giveBack(ctx, userID)
+		return freshet.Errorf(freshet.ConnectionLimit, "Too many connections: this account may have %d", limit)
+	}
+	return nil
+}
+
+// giveBack is free, and waits until the others know: whoever is refused must not keep a seat busy.
+func (s *seats) giveBack(ctx context.Context, userID string) {
+	s.mu.Lock()
+	sh := s.here[userID]
+	sh.open--
+	adds := sh.adjust(userID, time.Now())
+	s.drop(userID, sh)
+	s.mu.Unlock()
+	if s.counters != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), seatTimeout)
+		defer cancel()
+		_, _ = s.tell(ctx, adds) // what is lost is forgotten with the period
+	}
+}
+
+// free counts a connection out. It does not block.
+func (s *seats) free(userID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sh := s.here[userID]
+	sh.open--
+	if !sh.limited {
+		s.drop(userID, sh)
+		return
+	}
+	s.changed[userID] = struct{}{}
+	s.signal()
+}
+
+// limit is told what limit an account has now, which may be new.
+func (s *seats) limit(userID string, limit int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if sh := s.here[userID]; sh != nil && limit > 0 && !sh.limited {
+		sh.limited = true
+		s.changed[userID] = struct{}{}
+		s.signal()
+	}
+}
+
+// drop forgets an account that nobody needs to know of. The caller holds mu.
+func (s *seats) drop(userID string, sh *share) {
+	if sh.open == 0 && sh.told == 0 && sh.ahead == 0 {
+		delete(s.here, userID)
+	}
+}
+
+func (s *seats) signal() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (s *seats) run() {
+	defer close(s.finished)
+	tick := time.NewTicker(seatPeriod / 4)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.done:
+			return
+		case <-s.wake:
+			s.tellChanged()
+		case <-tick.C:
+			s.markLimited()
+			s.tellChanged()
+		}
+	}
+}
+
+// markLimited has every share looked at: a period may have begun, or be half over.
+func (s *seats) markLimited() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, sh := range s.here {
+		if sh.limited {
+			s.changed[id] = struct{}{}
+		}
+	}
+}
+
+func (s *seats) tellChanged() {
+	s.mu.Lock()
+	now := time.Now()
+	var adds []addition
+	for id := range s.changed {
+		if sh := s.here[id]; sh != nil {
+			adds = append(adds, sh.adjust(id, now)...)
+			s.drop(id, sh)
+		}
+	}
+	clear(s.changed)
+	s.mu.Unlock()
+	if s.counters == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), seatPeriod/4)
+	defer cancel()
+	if _, err := s.tell(ctx, adds); err != nil {
+		s.log.Warn("connections of accounts could not be counted", "err", err)
+	}
+}
+
+// addition is what makes a counter right.
+type addition struct {
+	counter string
+	delta   int64
+	current bool // it is the counter of this period
+}
+
+// adjust brings what was told up to date. The caller holds seats.mu and makes the additions.
+func (sh *share) adjust(userID string, now time.Time) []addition {
+	period := now.UnixNano() / int64(seatPeriod)
+	if period != sh.period {
+		if period == sh.period+1 {
+			sh.told = sh.ahead
+		} else {
+			sh.told = 0
+		}
+		sh.period, sh.ahead = period, 0
+	}
+	adds := []addition{{seatCounter(userID, period), sh.open - sh.told, true}}
+	sh.told = sh.open
+	if now.UnixNano()%int64(seatPeriod) >= int64(seatPeriod/2) && sh.ahead != sh.open {
+		adds = append(adds, addition{seatCounter(userID, period+1), sh.open - sh.ahead, false})
+		sh.ahead = sh.open
+	}
+	return adds
+}
+
+func seatCounter(userID string, period int64) string {
+	return "connections/" + userID + "/" + strconv.FormatInt(period, 10)
+}
+
+// tell makes additions and returns the sum of the present period's counter.
+func (s *seats) tell(ctx context.Context, adds []addition) (sum int64, err error) {
+	for _, a := range adds {
+		n, err := s.counters.Add(ctx, a.counter, a.delta, 3*seatPeriod)
+		if err != nil {
+			return 0, err
+		}
+		if a.current {
+			sum = n
+		}
+	}
+	return sum, nil
+}

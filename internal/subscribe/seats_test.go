@@ -1,0 +1,124 @@
+package subscribe
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/grid"
+)
+
+func newTestSeats(g grid.Counters) *seats { return newSeats(slog.New(slog.DiscardHandler), g) }
+
+func TestAConnectionLimitIsExactOverSeveralNodes(t *testing.T) {
+	g := grid.NewMemory(grid.MemoryOptions{})
+	defer g.Close()
+	const limit = 10
+	nodes := []*seats{newTestSeats(g), newTestSeats(g), newTestSeats(g)}
+	for round := range 20 {
+		var admitted atomic.Int64
+		var crowd sync.WaitGroup
+		for i := range 90 {
+			crowd.Go(func() {
+				err := nodes[i%3].take(t.Context(), "user", limit)
+				switch freshet.KindOf(err) {
+				case freshet.ConnectionLimit:
+				default:
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					admitted.Add(1)
+				}
+			})
+		}
+		crowd.Wait()
+		if n := admitted.Load(); n != limit {
+			t.Fatalf("round %d: %d were let in", round, n)
+		}
+		for _, s := range nodes {
+			s.mu.Lock()
+			open := int64(0)
+			if sh := s.here["user"]; sh != nil {
+				open = sh.open
+			}
+			s.mu.Unlock()
+			for range open {
+				s.free("user")
+			}
+			s.tellChanged()
+		}
+	}
+	for _, s := range nodes {
+		s.close()
+		if len(s.here) != 0 {
+			t.Errorf("%d accounts are remembered", len(s.here))
+		}
+	}
+}
+
+func TestSeatsAreKeptOverPeriodsAndForgottenWithTheirNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := grid.NewMemory(grid.MemoryOptions{})
+		a, b := newTestSeats(g), newTestSeats(g)
+		take := func(s *seats, limit int64) bool { return s.take(t.Context(), "user", limit) == nil }
+		if !take(a, 0) || !take(a, 2) || take(a, 2) || take(b, 2) {
+			t.Fatal("two were not two") // the first came before there was a limit
+		}
+		for range 50 {
+			time.Sleep(7 * time.Second)
+			if take(b, 2) {
+				t.Fatal("a third was let in")
+			}
+		}
+		a.free("user")
+		synctest.Wait()
+		if !take(b, 2) || take(a, 2) {
+			t.Fatal("a free seat was not given to another node")
+		}
+		// b dies without a word.
+		close(b.done)
+		<-b.finished
+		time.Sleep(3 * seatPeriod)
+		if !take(a, 2) || take(a, 2) {
+			t.Fatal("the dead keep their seats")
+		}
+		a.free("user")
+		a.free("user")
+		a.close()
+		g.Close()
+	})
+}
+
+func TestAnUnlimitedAccountIsNotCountedInTheGrid(t *testing.T) {
+	s := newTestSeats(refusing{t})
+	for range 100 {
+		if err := s.take(t.Context(), "user", 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 100 {
+		s.free("user")
+	}
+	s.close()
+	if len(s.here) != 0 {
+		t.Error("the account is remembered")
+	}
+}
+
+// refusing is a grid that nobody may count in.
+type refusing struct{ t *testing.T }
+
+func (r refusing) Add(context.Context, string, int64, time.Duration) (int64, error) {
+	r.t.Error("it was counted")
+	return 0, nil
+}
+
+func (r refusing) Spend(ctx context.Context, name string, _ int64, ttl time.Duration) (int64, error) {
+	return r.Add(ctx, name, 1, ttl)
+}

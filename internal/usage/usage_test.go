@@ -1,0 +1,220 @@
+package usage_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/store"
+	"github.com/freshet-io/freshet/internal/usage"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var place = usage.Place{TopicID: "topic", AppID: "app", UserID: "user"}
+
+func openStore(t *testing.T, dir string) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), store.Location{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// total is what the meter says about everything, by hour.
+func total(t *testing.T, m *usage.Meter, s *store.Store) []freshet.UsageHour {
+	t.Helper()
+	span := store.Span{To: time.Now().Add(time.Hour)}
+	hours, err := m.Hours(span, func(usage.Place) bool { return true }, func() ([]freshet.UsageHour, error) { return s.Usage(t.Context(), span) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hours
+}
+
+func sum(hours []freshet.UsageHour) (all freshet.Usage) {
+	for _, h := range hours {
+		all.Add(h.Usage)
+	}
+	return all
+}
+
+func closeAll(t *testing.T, m *usage.Meter, s *store.Store) {
+	t.Helper()
+	if err := m.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhatWasCountedSurvivesARestart(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir)
+	m := usage.New(s, usage.Options{})
+	c := m.Counter(place)
+	c.Sent(2, 100, 1000)
+	m.Add(place, freshet.Usage{Publications: 1, Polls: 3, PollsNotModified: 2})
+	want := freshet.Usage{Messages: 2, Bytes: 100, FullBytes: 1000, Publications: 1, Polls: 3, PollsNotModified: 2}
+	if got := sum(total(t, m, s)); got != want {
+		t.Errorf("before it is written: %+v", got)
+	}
+	c.Sent(1, 1, 1)
+	c.Close()
+	closeAll(t, m, s)
+	s = openStore(t, dir)
+	m = usage.New(s, usage.Options{})
+	defer closeAll(t, m, s)
+	want.Add(freshet.Usage{Messages: 1, Bytes: 1, FullBytes: 1})
+	if got := sum(total(t, m, s)); got != want {
+		t.Errorf("after a restart: %+v, want %+v", got, want)
+	}
+}
+
+func TestACrashLosesNoMoreThanTheLastFlush(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		s := openStore(t, dir)
+		m := usage.New(s, usage.Options{})
+		c := m.Counter(place)
+		c.Sent(5, 5, 5)
+		time.Sleep(11 * time.Second)
+		c.Sent(7, 7, 7)
+		span := store.Span{To: time.Now().Add(time.Hour)}
+		written, err := s.Usage(t.Context(), span) // what another process would find now
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := sum(written).Messages; got != 5 {
+			t.Errorf("%d messages are written down", got)
+		}
+		closeAll(t, m, s)
+	})
+}
+
+func TestConnectedTimeBelongsToTheHourInWhichItPassed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t, t.TempDir())
+		m := usage.New(s, usage.Options{})
+		time.Sleep(50 * time.Minute)
+		c := m.Counter(place)
+		c.Connect(1)
+		c.Connect(1)
+		time.Sleep(20 * time.Minute)
+		c.Connect(-1)
+		time.Sleep(10 * time.Minute)
+		hours := total(t, m, s)
+		if len(hours) != 2 || hours[0].Connected != 20*time.Minute || hours[1].Connected != 30*time.Minute {
+			t.Errorf("%+v", hours)
+		}
+		c.Connect(-1)
+		time.Sleep(time.Hour)
+		if got := sum(total(t, m, s)).Connected; got != 50*time.Minute {
+			t.Errorf("nobody is connected, and yet it is %v", got)
+		}
+		closeAll(t, m, s)
+	})
+}
+
+func TestAQuotaIsToldWhenItIsUsedUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		s := openStore(t, dir)
+		m := usage.New(s, usage.Options{})
+		var told atomic.Int64
+		m.OnSpent(func(id string) {
+			if id == "user" {
+				told.Add(1)
+			}
+		})
+		c := m.Counter(place)
+		c.Sent(2, 2, 2) // before there was a limit
+		ctx := t.Context()
+		if m.Limit(ctx, "user", 0) || m.Limit(ctx, "user", 3) {
+			t.Error("spent before it was")
+		}
+		c.Sent(1, 1, 1)
+		time.Sleep(2 * time.Second)
+		if told.Load() != 1 || !m.Limit(ctx, "user", 3) {
+			t.Errorf("told %d times; spent: %v", told.Load(), m.Limit(ctx, "user", 3))
+		}
+		time.Sleep(time.Minute) // flushes must not count anything again
+		if told.Load() != 1 || m.Limit(ctx, "user", 4) {
+			t.Errorf("told %d times; spent with a limit of 4: %v", told.Load(), m.Limit(ctx, "user", 4))
+		}
+		if m.Limit(ctx, "another", 3) {
+			t.Error("somebody else's quota is spent")
+		}
+		c.Close()
+		closeAll(t, m, s)
+
+		s = openStore(t, dir) // a restart gives nothing back
+		m = usage.New(s, usage.Options{})
+		if m.Limit(ctx, "user", 4) || !m.Limit(ctx, "user", 3) {
+			t.Error("after a restart it is counted otherwise")
+		}
+		closeAll(t, m, s)
+		time.Sleep(32 * 24 * time.Hour) // but a new month does
+		s = openStore(t, dir)
+		m = usage.New(s, usage.Options{})
+		if m.Limit(ctx, "user", 3) {
+			t.Error("it is spent for ever")
+		}
+		closeAll(t, m, s)
+	})
+}
+
+func TestNothingIsCountedTwiceOrLostWhileEverythingHappensAtOnce(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	m := usage.New(s, usage.Options{})
+	defer closeAll(t, m, s)
+	const workers, rounds = 8, 300
+	var work sync.WaitGroup
+	for range workers {
+		work.Go(func() {
+			for i := range rounds {
+				c := m.Counter(place)
+				c.Sent(1, 10, 100)
+				m.Add(place, freshet.Usage{Publications: 1})
+				if i%50 == 0 {
+					_ = m.Limit(t.Context(), "user", int64(1+i))
+				}
+				c.Close()
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { work.Wait(); close(done) }()
+	last := int64(0)
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+		if err := m.Flush(t.Context()); err != nil {
+			t.Error(err)
+		}
+		now := sum(total(t, m, s)).Messages
+		if now < last {
+			t.Fatalf("%d messages after %d", now, last)
+		}
+		last = now
+	}
+	const n = workers * rounds
+	got := sum(total(t, m, s))
+	if got.Messages != n || got.Bytes != 10*n || got.FullBytes != 100*n || got.Publications != n {
+		t.Errorf("%+v, want %d of each", got, n)
+	}
+	if m.Limit(t.Context(), "user", n+1) || !m.Limit(t.Context(), "user", n) {
+		t.Error("the quota was counted otherwise")
+	}
+}
