@@ -17,6 +17,7 @@ import (
 	"github.com/freshet-io/freshet/internal/catalog"
 	"github.com/freshet-io/freshet/internal/grid"
 	"github.com/freshet-io/freshet/internal/store"
+	"github.com/freshet-io/freshet/internal/usage"
 )
 
 // server is the API on the shipped embedded engines, mounted as the gateway mounts it.
@@ -27,6 +28,7 @@ type server struct {
 	store   *store.Store
 	grid    *grid.Memory
 	catalog *catalog.Catalog
+	meter   *usage.Meter
 	handler http.Handler
 	docs    documents
 	log     *recorder
@@ -73,7 +75,8 @@ func (s *server) start() {
 	if s.catalog, err = catalog.New(s.t.Context(), s.store, s.grid, opts); err != nil {
 		s.t.Fatal(err)
 	}
-	mopts := Options{Catalog: s.catalog, Documents: s.docs, Counter: s.grid, Now: s.now.now, Log: opts.Log}
+	s.meter = usage.New(s.store, usage.Options{Log: opts.Log})
+	mopts := Options{Catalog: s.catalog, Documents: s.docs, Counter: s.grid, Usage: s.meter, Now: s.now.now, Log: opts.Log}
 	if s.options.manage != nil {
 		s.options.manage(&mopts)
 	}
@@ -97,6 +100,9 @@ func mount(h http.Handler) http.Handler {
 }
 
 func (s *server) stop() {
+	if err := s.meter.Close(context.Background()); err != nil {
+		s.t.Error(err)
+	}
 	s.catalog.Close()
 	_ = s.grid.Close()
 	if err := s.store.Close(); err != nil {

@@ -28,6 +28,7 @@ type Options struct {
 	Catalog   *catalog.Catalog
 	Documents Documents
 	Counter   httpkit.Counter
+	Usage     Usage
 	// RequestsPerMinute limits callers who are nobody yet, per address; 0 = unlimited. Users have quotas.
 	RequestsPerMinute int64
 	Now               func() time.Time // nil = the real clock
@@ -90,6 +91,7 @@ func (a *api) management(mux openapi.Mux) *huma.OpenAPI {
 	a.apps(h)
 	a.appKeys(h)
 	a.topics(h)
+	a.usage(h)
 	return openapi.Describe(h)
 }
 
@@ -104,6 +106,7 @@ func (a *api) admin(mux openapi.Mux) *huma.OpenAPI {
 		Tags:      []*huma.Tag{{Name: adminTag, Description: "Accounts, and what admins did to them"}},
 	})
 	a.administration(h)
+	a.adminUsage(h)
 	return openapi.Describe(h)
 }
 

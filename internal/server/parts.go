@@ -162,6 +162,7 @@ func (p *parts) platformAPIs() (apis []gateway.API, err error) {
 			Catalog:           p.catalog,
 			Documents:         p.router,
 			Counter:           p.grid,
+			Usage:             p.usage,
 			RequestsPerMinute: p.settings.Manage.RequestsPerMinute,
 			Log:               p.log,
 		})
