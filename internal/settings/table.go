@@ -239,13 +239,13 @@ var table = []Entry{
 		Help:  "Streams that one account may hold, unless it has a quota of its own; 0 is unlimited",
 		value: bind(func(s *Settings) *int64 { return &s.Quotas.Connections }, count(freshet.MaxQuota)),
 	}, {
-		Key: "usage.retention", Default: "2160h",
-		Help:  "How long the usage of each hour is kept; 2160h is 90 days",
-		value: bind(func(s *Settings) *time.Duration { return &s.Usage.Retention }, duration(24*time.Hour, 10*365*24*time.Hour)),
-	}, {
 		Key: "quotas.messages_per_month", Default: "0",
 		Help:  "Messages that one account may receive in a month, unless it has a quota of its own; 0 is unlimited",
 		value: bind(func(s *Settings) *int64 { return &s.Quotas.MessagesPerMonth }, count(freshet.MaxQuota)),
+	}, {
+		Key: "usage.retention", Default: "2160h",
+		Help:  "How long the usage of each hour is kept; 2160h is 90 days",
+		value: bind(func(s *Settings) *time.Duration { return &s.Usage.Retention }, duration(24*time.Hour, 10*365*24*time.Hour)),
 	},
 }
 
