@@ -22,6 +22,10 @@ type Publication struct {
 
 	// IdempotencyKey, unless empty, makes repetitions of the same publication within 24 hours do nothing.
 	IdempotencyKey string
+
+	// Gone, unless nil, reports whether the publisher has given up. It is asked right before the publication takes effect: what
+	// was given up must not come after what was published since.
+	Gone func() bool
 }
 
 // Match is a condition on the document that a publication replaces.

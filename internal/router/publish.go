@@ -74,6 +74,10 @@ func (t *topic) publish(ctx context.Context, p Publication, force bool) (Outcome
 	if !matches(p.Match, pos) {
 		return Outcome{}, freshet.Errorf(freshet.PreconditionFailed, "The newest document is another one than If-Match asks for")
 	}
+	// After the held state was read, and not before: if a later publication comes between here and Put, Put refuses.
+	if p.Gone != nil && p.Gone() {
+		return Outcome{}, freshet.Errorf(freshet.Unavailable, "The publisher has given up")
+	}
 	now := time.Now()
 	next, err := t.apply(held, p, now)
 	if err != nil {

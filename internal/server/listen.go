@@ -12,6 +12,7 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/fanout"
+	"github.com/freshet-io/freshet/internal/httpkit"
 	"github.com/freshet-io/freshet/internal/settings"
 )
 
@@ -140,6 +141,7 @@ func newWeb(p *port, handler http.Handler, log *slog.Logger) *web {
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
+		ConnContext:       httpkit.ConnContext,
 		// What the HTTP library complains about is mostly clients going away.
 		ErrorLog: slog.NewLogLogger(log.With("listener", p.name).Handler(), slog.LevelDebug),
 	}}

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -19,23 +18,6 @@ import (
 	"github.com/freshet-io/freshet/internal/grid/natsserver"
 	"github.com/freshet-io/freshet/internal/pgtest"
 )
-
-// beNATS makes the test binary behave as a NATS server, with the options in the variable.
-const beNATS = "FRESHET_TEST_BE_NATS"
-
-func runNATS(config string) {
-	var opts natsserver.Options
-	err := json.Unmarshal([]byte(config), &opts)
-	opts.Secret = "" // it hides itself even if there is none
-	if err == nil {
-		_, err = natsserver.Start(context.Background(), opts)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	select {}
-}
 
 // member is one process of the cluster that can be killed and started again at the same place.
 type member struct {

@@ -1,0 +1,52 @@
+package httpkit
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+)
+
+func TestAClientThatHungUpIsGoneAtOnce(t *testing.T) {
+	for _, encrypted := range []bool{false, true} {
+		t.Run(fmt.Sprint("tls ", encrypted), func(t *testing.T) {
+			entered, answers := make(chan struct{}), make(chan bool, 2)
+			leave := make(chan struct{})
+			s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				answers <- ClientGone(r.Context())
+				close(entered)
+				<-leave
+				for deadline := time.Now().Add(10 * time.Second); !ClientGone(r.Context()) && time.Now().Before(deadline); {
+				}
+				answers <- ClientGone(r.Context())
+			}))
+			s.Config.ConnContext = ConnContext
+			start := s.Start
+			if encrypted {
+				start = s.StartTLS
+			}
+			start()
+			defer s.Close()
+			conn, err := net.Dial("tcp", s.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if encrypted {
+				conn = tls.Client(conn, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // the test's own server
+			}
+			// The body never comes to its end, so that the library does not look at the connection by itself.
+			if _, err := fmt.Fprint(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			<-entered
+			conn.Close()
+			close(leave)
+			if before, after := <-answers, <-answers; before || !after {
+				t.Errorf("gone before %v, after %v", before, after)
+			}
+		})
+	}
+}
