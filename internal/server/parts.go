@@ -31,6 +31,7 @@ type parts struct {
 	settings *settings.Settings
 	version  string
 	ports    *ports
+	edition  freshet.Edition
 	log      *slog.Logger
 
 	// Owned by the stages.
@@ -219,7 +220,7 @@ func (p *parts) openSubscriber(context.Context) (err error) {
 	}
 	p.subscriber = subscribe.New(
 		subscribe.Parts{Log: p.log, Catalog: p.catalog, Router: p.router, Fanout: p.fanout, Notices: p.grid, Sources: p.grid, Counters: p.grid, Meter: p.usage},
-		subscribe.Options{SnapshotEvent: s.SnapshotEvent, SnapshotTimeout: s.SnapshotTimeout})
+		subscribe.Options{SnapshotEvent: s.SnapshotEvent, SnapshotTimeout: s.SnapshotTimeout, MaxConnections: p.edition.Connections, Refusal: p.edition.Refusal()})
 	return nil
 }
 

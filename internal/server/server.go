@@ -39,6 +39,10 @@ func Run(ctx context.Context, o Options) error {
 	startedAt := time.Now()
 	prepareProcess(o.Log, os.DirFS("/"))
 
+	edition, err := activate(&o.Settings, startedAt, o.Log)
+	if err != nil {
+		return err
+	}
 	ports, err := bind(ctx, &o.Settings)
 	if err != nil {
 		return err
@@ -47,7 +51,7 @@ func Run(ctx context.Context, o Options) error {
 
 	r := &readiness{}
 	failed := make(chan error, 3) // one for each listener; nobody waits to send
-	stages := wire(&o, ports, r, failed)
+	stages := wire(&o, edition, ports, r, failed)
 	if err := stages.start(ctx); err != nil {
 		stop(stages, o.Log)
 		if ctx.Err() != nil {
@@ -56,7 +60,7 @@ func Run(ctx context.Context, o Options) error {
 		}
 		return err
 	}
-	o.Log.Info("ready", append(ports.attrs(), "version", o.Version, "environment", o.Settings.Environment,
+	o.Log.Info("ready", append(ports.attrs(), "version", o.Version, "environment", o.Settings.Environment, "edition", edition.Name,
 		"took_ms", time.Since(startedAt).Milliseconds())...)
 	if o.Banner != nil {
 		printBanner(&o, ports)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/settings"
 )
 
@@ -21,8 +22,8 @@ import (
 //     below it;
 //   - then the parts, each before what it stands on;
 //   - the admin listener last, so that probes and metrics show the whole drain.
-func wire(o *Options, p *ports, r *readiness, failed chan<- error) *stages {
-	parts := &parts{settings: &o.Settings, version: o.Version, ports: p, log: o.Log}
+func wire(o *Options, edition freshet.Edition, p *ports, r *readiness, failed chan<- error) *stages {
+	parts := &parts{settings: &o.Settings, version: o.Version, edition: edition, ports: p, log: o.Log}
 	parts.administration.expected = o.Settings.Has(settings.RoleGateway)
 	admin := newWeb(p.admin, guardAdmin(p.admin.Addr(), o.Settings.Admin.Token, adminHandler(r, newMetrics(o.Version), &parts.administration, o.Log)), o.Log)
 	public := &public{parts: parts, ports: p, failed: failed}

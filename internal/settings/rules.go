@@ -61,6 +61,31 @@ func checkAdminPassword(s string) error {
 	return fieldRefusal(freshet.ValidatePassword(s), "password")
 }
 
+// checkActivationKey looks at the form only; whether the key is good is decided when the server starts.
+func checkActivationKey(s string) error {
+	if s == "" {
+		return nil
+	}
+	if _, err := freshet.ReadActivation(freshet.Secret(s)); err != nil {
+		return refuse("cannot be used. %s", err)
+	}
+	return nil
+}
+
+func activationIssuer() syntax[string] {
+	s := optionalText("KEY", "empty, or what freshet activation keygen prints")
+	s.parse = func(text string) (string, error) {
+		if text == "" {
+			return "", nil
+		}
+		if _, err := freshet.ParseActivationIssuer(text); err != nil {
+			return "", refuse("%s", err)
+		}
+		return text, nil
+	}
+	return s
+}
+
 func checkDatabase(s string) error {
 	if s == "" {
 		return nil

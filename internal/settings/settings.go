@@ -17,6 +17,8 @@ type Settings struct {
 	Roles       []Role
 	Signup      Signup
 
+	Distribution freshet.Distribution
+
 	NATSCredentials   string // file; empty means none
 	NATSCA            string // PEM file; empty means the system's authorities
 	NATSCertificate   string // PEM file of this client
@@ -62,6 +64,10 @@ type Settings struct {
 	Token struct {
 		Secret   freshet.Secret // empty means the one made at first start
 		Lifetime time.Duration
+	}
+	Activation struct {
+		Key       freshet.Secret // empty means none
+		PublicKey string         // of the issuer; empty means the project's
 	}
 	Log struct {
 		Format LogFormat

@@ -99,6 +99,10 @@ var table = []Entry{
 		Help:  "Networks whose X-Forwarded-For is believed",
 		value: bind(func(s *Settings) *[]netip.Prefix { return &s.TrustedProxies }, list(cidr(), true)),
 	}, {
+		Key: "distribution", Default: string(freshet.DistributionBinary),
+		Help:  "How the program was installed; container images set it, and without an activation key it limits them to the beta edition",
+		value: bind(func(s *Settings) *freshet.Distribution { return &s.Distribution }, enum(freshet.DistributionBinary, freshet.DistributionContainer)),
+	}, {
 		Key: "gateway.listen", Main: true, Default: ":8000",
 		Help:  "Address of the gateway: management and publishing APIs, API browser",
 		value: bind(func(s *Settings) *string { return &s.Gateway.Listen }, listen()),
@@ -190,6 +194,14 @@ var table = []Entry{
 		Key: "token.lifetime", Default: "24h",
 		Help:  "How long a session token is good for",
 		value: bind(func(s *Settings) *time.Duration { return &s.Token.Lifetime }, duration(time.Second, 365*24*time.Hour)),
+	}, {
+		Key: "activation.key", Default: "", Privacy: Hidden,
+		Help:  "Activation key that names the edition; a bad or expired one keeps the server from starting",
+		value: bind(func(s *Settings) *freshet.Secret { return &s.Activation.Key }, hiddenText("KEY", "empty, or an activation key", checkActivationKey)),
+	}, {
+		Key: "activation.public_key", Default: "",
+		Help:  "Public key of the issuer whose activation keys are good here, instead of the project's",
+		value: bind(func(s *Settings) *string { return &s.Activation.PublicKey }, activationIssuer()),
 	}, {
 		Key: "log.format", Main: true, Default: "text",
 		Help:  "How log lines are written",

@@ -10,6 +10,7 @@ package subscribe
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -60,6 +61,9 @@ type Options struct {
 
 	// MaxConnections bounds the subscribers of this node; 0 does not.
 	MaxConnections int64
+
+	// Refusal is what a subscriber beyond MaxConnections is told; there is a text by default.
+	Refusal string
 
 	// LongPoll is how long an answer by long polling waits for news; 25 s by default.
 	LongPoll time.Duration
@@ -119,6 +123,9 @@ func New(parts Parts, opts Options) *Server {
 	}
 	if opts.SnapshotTimeout <= 0 {
 		opts.SnapshotTimeout = defaultSnapshotTimeout
+	}
+	if opts.Refusal == "" {
+		opts.Refusal = fmt.Sprintf("Too many connections: this server allows %d", opts.MaxConnections)
 	}
 	if parts.Log == nil {
 		parts.Log = slog.New(slog.DiscardHandler)
@@ -263,7 +270,7 @@ func (s *Server) grant(ctx context.Context, q *request) (*catalog.Grant, error) 
 func (s *Server) admit() error {
 	if n := s.connections.Add(1); s.opts.MaxConnections > 0 && n > s.opts.MaxConnections {
 		s.connections.Add(-1)
-		return freshet.Errorf(freshet.ConnectionLimit, "Too many connections: this server allows %d", s.opts.MaxConnections)
+		return freshet.Errorf(freshet.ConnectionLimit, "%s", s.opts.Refusal)
 	}
 	return nil
 }
