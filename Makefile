@@ -24,6 +24,7 @@ test: needs ## Run all tests, with the race detector
 	go test -race -shuffle=on -timeout 15m ./...
 	go -C bench test ./...
 	go -C console/build test -count=1 ./... # its inputs lie outside its module, where Go does not notice changes
+	go -C packaging test ./image
 
 .PHONY: check
 check: ## Formatting, lint, known vulnerabilities, stale files
@@ -40,6 +41,15 @@ SEED := 0
 .PHONY: chaos
 chaos: needs ## Break a cluster CHAOS times as SEED says, and check that nothing is lost
 	go test ./e2e -run TestChaos -v -timeout 2h -chaos $(CHAOS) -seed $(SEED)
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+
+.PHONY: image
+image: ## Make the container image in ./dist, without a container engine
+	go -C packaging run ./image -version '$(VERSION)' -commit '$(COMMIT)' -date '$(SOURCE_DATE_EPOCH)' \
+		-layout ../dist/image -archives ../dist
 
 .PHONY: fuzz
 fuzz: ## Fuzz every fuzz target for half a minute

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	_ "time/tzdata" // TZ works where the system has no time zones, as in the container image
 
 	"github.com/freshet-io/freshet/internal/cli"
 )
