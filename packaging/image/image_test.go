@@ -162,7 +162,15 @@ func TestLayoutAndArchiveHoldTheImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	index, err := layout.ImageIndexFromPath(at)
+	outer, err := layout.ImageIndexFromPath(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	top, err := outer.IndexManifest()
+	if err != nil || len(top.Manifests) != 1 || top.Manifests[0].Annotations[refName] != "test" {
+		t.Fatalf("the layout is %+v, %v", top, err)
+	}
+	index, err := outer.ImageIndex(top.Manifests[0].Digest)
 	if err != nil {
 		t.Fatal(err)
 	}

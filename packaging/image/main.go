@@ -42,7 +42,7 @@ func run(args []string, stdout io.Writer) error {
 	layoutDir := flags.String("layout", "", "write an OCI layout of all platforms to this `directory`")
 	archives := flags.String("archives", "", "write freshet-OS-ARCH.tar for docker load to this `directory`")
 	rootfs := flags.String("rootfs", "", "write the files of the first platform to this `directory` instead; for the Dockerfile")
-	tag := flags.String("tag", "freshet:latest", "`name` in the archives")
+	tag := flags.String("tag", "freshet:latest", "`name` in the archives; its last part is the name in the layout")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -60,6 +60,8 @@ func run(args []string, stdout io.Writer) error {
 	}
 	return r.write(strings.Split(*platforms, ","), *layoutDir, *archives, *tag, stdout)
 }
+
+const refName = "org.opencontainers.image.ref.name"
 
 // write builds every platform and puts the images where they were asked for.
 func (r *release) write(platforms []string, layoutDir, archives, tag string, stdout io.Writer) error {
@@ -98,7 +100,12 @@ func (r *release) write(platforms []string, layoutDir, archives, tag string, std
 	if err := os.RemoveAll(layoutDir); err != nil {
 		return err
 	}
-	if _, err := layout.Write(layoutDir, index); err != nil {
+	at, err := layout.Write(layoutDir, mutate.IndexMediaType(empty.Index, types.OCIImageIndex))
+	if err != nil {
+		return err
+	}
+	// One entry with a name, as tools that read layouts expect: skopeo copy --all oci:dist/image:latest docker://…
+	if err := at.AppendIndex(index, layout.WithAnnotations(map[string]string{refName: reference.TagStr()})); err != nil {
 		return err
 	}
 	fmt.Fprintln(stdout, layoutDir)
