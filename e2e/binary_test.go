@@ -92,6 +92,9 @@ func TestReadinessGoesFirst(t *testing.T) {
 	if got := freshet(t, "healthcheck", "--admin-listen", p.Admin); got.code != 1 || !strings.HasPrefix(got.stderr, "freshet: not ready: draining") {
 		t.Errorf("healthcheck during the drain: %+v", got)
 	}
+	if got := freshet(t, "healthcheck", "--live", "--admin-listen", p.Admin); got != (result{0, "alive\n", ""}) {
+		t.Errorf("it is alive during the drain, but: %+v", got)
+	}
 }
 
 func TestHealthcheckFindsTheServer(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 
 func newHealthcheck(p *process) *cobra.Command {
 	var timeout time.Duration
+	live := false
 	cmd := &cobra.Command{
 		Use:   "healthcheck",
 		Short: "Ask a running server whether it is ready",
@@ -42,24 +43,29 @@ freshet healthcheck --admin-listen 10.0.0.5:8001 --timeout 1s`,
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			if err := askReady(ctx, effective.Settings.Admin.Listen); err != nil {
+			path, said := "/readyz", "ready"
+			if live {
+				path, said = "/livez", "alive"
+			}
+			if err := askHealth(ctx, effective.Settings.Admin.Listen, path); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(p.stdout, "ready")
+			_, err = fmt.Fprintln(p.stdout, said)
 			return err
 		},
 	}
 	addSettings(cmd, func(e *settings.Entry) bool { return e.Key == "admin.listen" })
 	cmd.Flags().DurationVar(&timeout, "timeout", 3*time.Second, "How long to wait for the answer")
+	cmd.Flags().BoolVar(&live, "live", false, "Ask only whether it is alive: a server without its database is, but not ready")
 	return cmd
 }
 
 // unhealthy exits with 1 whatever is wrong: container engines reserve other codes.
 func unhealthy(err error) error { return &failure{error: err, code: 1} }
 
-func askReady(ctx context.Context, listen string) error {
-	readyz := "http://" + reachable(listen) + "/readyz"
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, readyz, nil)
+func askHealth(ctx context.Context, listen, path string) error {
+	address := "http://" + reachable(listen) + path
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return err
 	}
@@ -68,7 +74,7 @@ func askReady(ctx context.Context, listen string) error {
 	resp, err := client.Do(req)
 	if err != nil {
 		return &failure{
-			error: freshet.Wrap(freshet.Unavailable, cause(err), "no answer from "+readyz),
+			error: freshet.Wrap(freshet.Unavailable, cause(err), "no answer from "+address),
 			hint:  "is the server running? --admin-listen names its admin listener",
 			code:  1,
 		}
