@@ -39,7 +39,10 @@ FRESHET_ADMIN_PASSWORD_FILE=/run/secrets/admin \
 			if isTerminal(p.stderr) {
 				o.Banner, o.Colour = p.stderr, p.variable("NO_COLOR") == "" && p.variable("TERM") != "dumb"
 			}
-			return server.Run(cmd.Context(), o)
+			return newSupervisor(p).supervised(cmd.Context(), func(ready func(admin string)) error {
+				o.Ready = func(at server.Addresses) { ready(at.Admin) }
+				return server.Run(cmd.Context(), o)
+			})
 		},
 	}
 	addSettings(cmd, everySetting)

@@ -1,0 +1,2 @@
+// Package systemd holds the unit of Freshet and its tests.
+package systemd
