@@ -330,6 +330,57 @@ export type TopicPatch = {
   };
 };
 
+export type UsageCounts = {
+  /** Sent to subscribers, with headers and heartbeats; without what TLS and HTTP/2 add */
+  bytes: number;
+  /** The difference */
+  bytes_saved: number;
+  /** Time that all subscribers together were connected */
+  connection_seconds: number;
+  /** What that would have been had every event carried the whole document; an estimate for compressed streams */
+  full_bytes: number;
+  /** Events handed to subscribers */
+  messages: number;
+  /** Requests to the data source */
+  polls: number;
+  /** Those answered with 304 */
+  polls_not_modified: number;
+  /** Taken from publishers, and from polls that brought a document */
+  publications: number;
+};
+
+export type UsageHour = {
+  /** Sent to subscribers, with headers and heartbeats; without what TLS and HTTP/2 add */
+  bytes: number;
+  /** The difference */
+  bytes_saved: number;
+  /** Time that all subscribers together were connected */
+  connection_seconds: number;
+  /** What that would have been had every event carried the whole document; an estimate for compressed streams */
+  full_bytes: number;
+  /** When the hour began */
+  hour: string;
+  /** Events handed to subscribers */
+  messages: number;
+  /** Requests to the data source */
+  polls: number;
+  /** Those answered with 304 */
+  polls_not_modified: number;
+  /** Taken from publishers, and from polls that brought a document */
+  publications: number;
+};
+
+export type UsageReport = {
+  /** The first hour */
+  from: string;
+  /** Hours in which something was used, oldest first */
+  hours: UsageHour[];
+  /** The end of the last hour */
+  to: string;
+  /** The sum of the hours */
+  total: UsageCounts;
+};
+
 export type User = {
   created_at: string;
   email: string;
@@ -397,6 +448,8 @@ export interface Management {
   getAppTopic(appId: string, topicId: string): Promise<Topic>;
   /** Change a topic */
   updateAppTopic(appId: string, topicId: string, body: TopicPatch): Promise<Topic>;
+  /** What an app used */
+  appUsage(appId: string, query?: { from?: string; to?: string }): Promise<UsageReport>;
   /** End the session this token belongs to */
   signOut(): Promise<void>;
   /** Get a token */
@@ -413,6 +466,8 @@ export interface Management {
   getDocument(topicId: string): Promise<unknown>;
   /** Poll now */
   refreshTopic(topicId: string): Promise<Accepted>;
+  /** What a topic used */
+  topicUsage(topicId: string, query?: { from?: string; to?: string }): Promise<UsageReport>;
   /** Create a user */
   createUser(body: NewUser): Promise<User>;
   /** Delete a user with all apps and topics */
@@ -439,6 +494,7 @@ export const managementRoutes: Record<keyof Management, string> = {
   deleteAppTopic: 'DELETE /apps/{app_id}/topics/{topic_id}',
   getAppTopic: 'GET /apps/{app_id}/topics/{topic_id}',
   updateAppTopic: 'PATCH /apps/{app_id}/topics/{topic_id}',
+  appUsage: 'GET /apps/{app_id}/usage',
   signOut: 'DELETE /session',
   signIn: 'PUT /session',
   signOutEverywhere: 'DELETE /sessions',
@@ -447,6 +503,7 @@ export const managementRoutes: Record<keyof Management, string> = {
   updateTopic: 'PATCH /topics/{topic_id}',
   getDocument: 'GET /topics/{topic_id}/document',
   refreshTopic: 'POST /topics/{topic_id}/refresh',
+  topicUsage: 'GET /topics/{topic_id}/usage',
   createUser: 'POST /users',
   deleteUser: 'DELETE /users/{user_id}',
   getUser: 'GET /users/{user_id}',
@@ -458,6 +515,8 @@ export const managementRoutes: Record<keyof Management, string> = {
 export interface Admin {
   /** See what admins did to other people's things, newest first */
   adminAudit(query?: { page?: number; per_page?: number }): Promise<AuditEntryPage>;
+  /** What everybody used */
+  adminUsage(query?: { from?: string; to?: string }): Promise<UsageReport>;
   /** Find users */
   adminListUsers(query?: { page?: number; per_page?: number; query?: string }): Promise<UserPage>;
   /** Enable or disable a user, set quotas */
@@ -466,6 +525,7 @@ export interface Admin {
 
 export const adminRoutes: Record<keyof Admin, string> = {
   adminAudit: 'GET /admin/audit',
+  adminUsage: 'GET /admin/usage',
   adminListUsers: 'GET /admin/users',
   adminUpdateUser: 'PATCH /admin/users/{user_id}',
 };
