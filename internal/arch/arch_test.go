@@ -23,7 +23,7 @@ var layers = []struct {
 	packages []string
 }{
 	{"nouns", []string{"."}},
-	{"codecs", []string{"internal/jsonpatch", "internal/sse"}},
+	{"codecs", []string{"internal/jsonpatch", "internal/sse", "internal/histogram"}},
 	{"client", []string{"client", "internal/screen", "examples"}},
 	{"embedded servers", []string{"internal/grid/natsserver"}},
 	{"engines", []string{"internal/content", "internal/store", "internal/grid", "internal/fanout", "internal/httpkit", "internal/settings"}},
@@ -46,6 +46,7 @@ var reserved = []struct {
 	{"SQL", []string{"database/sql", "database/sql/", "github.com/jackc/", "github.com/ncruces/", "github.com/pressly/"}, []string{"internal/store", "internal/pgtest"}},
 	{"NATS", []string{"github.com/nats-io/"}, []string{"internal/grid", "internal/grid/natsserver"}},
 	{"commands", []string{"github.com/spf13/"}, []string{"internal/cli", "internal/settings"}},
+	{"Prometheus", []string{"github.com/prometheus/"}, []string{"internal/server"}},
 	{"tokens", []string{"github.com/golang-jwt/", "github.com/alexedwards/"}, []string{"internal/catalog"}},
 }
 

@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/freshet-io/freshet/internal/histogram"
 	"github.com/freshet-io/freshet/internal/sse"
 )
 
@@ -99,6 +100,12 @@ type counters struct {
 	events  atomic.Uint64
 	bytes   atomic.Uint64
 	timeout atomic.Uint64
+	beats   atomic.Uint64
+	behind  atomic.Int64 // members with a full socket
+
+	goroutines atomic.Int64
+
+	fanOut, lag histogram.Histogram
 }
 
 // Sent is what members of a group were sent: events, bytes in all, and what the bytes would have been had every event carried
@@ -111,6 +118,13 @@ type Stats struct {
 	Events   uint64 // events handed to the kernel
 	Bytes    uint64
 	TimedOut uint64 // streams cut because they took no bytes
+
+	Goroutines int64  // of Open, those that have one
+	Behind     int64  // of Open, those whose socket is full; event loops only
+	Heartbeats uint64 // sent
+
+	FanOut histogram.Snapshot // from a change to the last member of its group on a loop
+	Lag    histogram.Snapshot // from a change to each member, for those that keep up
 }
 
 // New starts a Fanout. Close it after use.
@@ -199,7 +213,11 @@ func (f *Fanout) left(g *Group) {
 // Stats returns the counters.
 func (f *Fanout) Stats() Stats {
 	c := &f.counters
-	return Stats{Open: c.open.Load(), Events: c.events.Load(), Bytes: c.bytes.Load(), TimedOut: c.timeout.Load()}
+	return Stats{
+		Open: c.open.Load(), Events: c.events.Load(), Bytes: c.bytes.Load(), TimedOut: c.timeout.Load(),
+		Goroutines: c.goroutines.Load(), Behind: c.behind.Load(), Heartbeats: c.beats.Load(),
+		FanOut: c.fanOut.Snapshot(), Lag: c.lag.Snapshot(),
+	}
 }
 
 // Drain ends every stream, spread evenly over the time that ctx leaves, each with its own advice when to come back, so

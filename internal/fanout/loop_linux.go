@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/freshet-io/freshet/internal/histogram"
 )
 
 // loops are the event loops of a Fanout.
@@ -56,12 +58,15 @@ type loop struct {
 	now     time.Time
 	sent    tally
 	touched []*members // with something to report
+	behind  int64      // how many were stalled at the last report
+	lag     histogram.Local
+	fanOut  histogram.Local
 	info    unix.TCPInfo
 	scratch [4 << 10]byte
 }
 
 // tally counts locally what would be costly to count together.
-type tally struct{ events, bytes uint64 }
+type tally struct{ events, bytes, beats uint64 }
 
 // sliceLen is how many subscribers of one group are served before the next group has its turn.
 const sliceLen = 256
@@ -281,6 +286,9 @@ func (l *loop) takeInbox() bool {
 	for _, m := range dirty {
 		// A group that must wait for its next pass stays queued: what is published until then need not wake the loop.
 		m.queued = !m.serving && m.notBefore.After(l.now)
+		if m.news.IsZero() {
+			m.news = m.since
+		}
 	}
 	draining, drainIn, stopping := l.draining, l.drainIn, l.stopping
 	l.mu.Unlock()
@@ -314,6 +322,7 @@ func (l *loop) enqueue(m *members) {
 		l.paced = append(l.paced, m)
 	default:
 		m.serving, m.next = true, 0
+		m.bringing, m.news = m.news, time.Time{}
 		m.notBefore = l.now.Add(m.pace())
 		l.queue = append(l.queue, m)
 	}
@@ -361,6 +370,7 @@ func (l *loop) serveQueue() {
 // serve brings a slice of the group's members up to date. It returns whether more are left.
 func (l *loop) serve(m *members) bool {
 	final, ended := m.group.isEnded()
+	before := l.sent.events
 	var batch Batch
 	var from Cursor
 	known := false
@@ -384,7 +394,22 @@ func (l *loop) serve(m *members) bool {
 			l.send(c, batch)
 		}
 	}
+	l.measure(m, l.sent.events-before)
 	return m.next < len(m.conns)
+}
+
+// measure counts how long those who were just served had to wait, and at the end of a pass how long it took in all.
+func (l *loop) measure(m *members, events uint64) {
+	if m.bringing.IsZero() {
+		return
+	}
+	took := time.Since(m.bringing)
+	if events > 0 {
+		l.lag.Observe(took, events)
+	}
+	if m.next >= len(m.conns) {
+		l.fanOut.Observe(took, 1)
+	}
 }
 
 // report adds the loop's own counts to the common ones.
@@ -392,7 +417,14 @@ func (l *loop) report() {
 	if l.sent != (tally{}) {
 		l.f.counters.events.Add(l.sent.events)
 		l.f.counters.bytes.Add(l.sent.bytes)
+		l.f.counters.beats.Add(l.sent.beats)
 		l.sent = tally{}
+		l.lag.MoveTo(&l.f.counters.lag)
+		l.fanOut.MoveTo(&l.f.counters.fanOut)
+	}
+	if n := int64(len(l.stalled)); n != l.behind {
+		l.f.counters.behind.Add(n - l.behind)
+		l.behind = n
 	}
 	for i, m := range l.touched {
 		if m.group.Sent != nil {

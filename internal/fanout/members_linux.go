@@ -16,7 +16,8 @@ type members struct {
 	loop  *loop
 	count atomic.Int32 // of conns, for others to see whether waking the loop is worth it
 
-	queued bool // in loop.dirty; guarded by loop.mu
+	queued bool      // in loop.dirty; guarded by loop.mu
+	since  time.Time // when it was put there; guarded by loop.mu
 
 	// Owned by loop.run.
 	conns   []*conn
@@ -30,6 +31,9 @@ type members struct {
 	reached   Cursor    // where the first one was after the last pass
 
 	sent Sent // since the loop last reported
+
+	news     time.Time // when that came which the next pass will bring; zero: nothing that is measured
+	bringing time.Time // the same of the pass under way
 }
 
 // Bounds of the distance between two passes over a group: what is worth waiting for when publications follow each other
@@ -94,7 +98,7 @@ func (m *members) wake() {
 	l.mu.Lock()
 	fresh := !m.queued
 	if fresh {
-		m.queued = true
+		m.queued, m.since = true, time.Now()
 		l.dirty = append(l.dirty, m)
 	}
 	l.mu.Unlock()

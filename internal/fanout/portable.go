@@ -29,6 +29,8 @@ func (f *Fanout) servePortable(w http.ResponseWriter, r *http.Request, s Stream)
 	defer p.beat.Stop()
 	p.g.enter(p)
 	defer p.g.exit(p)
+	f.counters.goroutines.Add(1)
+	defer f.counters.goroutines.Add(-1)
 	p.setDeadline()
 	if !p.ok(p.ctrl.Flush()) { // the client shall see the header now, whatever comes
 		return
@@ -61,6 +63,7 @@ func (p *portable) run(r *http.Request, cursor Cursor) {
 			if !p.write(Batch{Bytes: p.g.heartbeat}) {
 				return
 			}
+			p.f.counters.beats.Add(1)
 		case <-r.Context().Done():
 			return
 		case <-p.f.closed:

@@ -99,6 +99,7 @@ func (l *loop) heartbeat(c *conn) {
 		return
 	}
 	l.account(c.members, 0, n, len(b))
+	l.sent.beats++
 	if n < len(b) {
 		l.addStall(c, b[n:])
 	}

@@ -31,6 +31,7 @@ var LatenessBounds = [...]time.Duration{
 type stats struct {
 	outcomes [numOutcomes]counter
 	lateness [len(LatenessBounds) + 1]counter
+	lateSum  counter // in nanoseconds
 }
 
 type counter struct {
@@ -46,6 +47,7 @@ func (s *stats) late(d time.Duration) {
 		i++
 	}
 	s.lateness[i].n.Add(1)
+	s.lateSum.n.Add(uint64(max(0, d)))
 }
 
 // Stats counts what a Poller did since it began.
@@ -54,6 +56,8 @@ type Stats struct {
 	Shards   int                 // leases held
 	Polls    [numOutcomes]uint64 // by Outcomes
 	Lateness [len(LatenessBounds) + 1]uint64
+
+	LatenessSum time.Duration
 }
 
 // Stats returns the counters.
@@ -65,6 +69,7 @@ func (p *Poller) Stats() Stats {
 	for i := range p.stats.lateness {
 		st.Lateness[i] = p.stats.lateness[i].n.Load()
 	}
+	st.LatenessSum = time.Duration(p.stats.lateSum.n.Load())
 	for i := range p.shards {
 		if p.leases.holds(i) {
 			st.Shards++

@@ -39,10 +39,13 @@ func (f *Feed) encode(name string, data []byte) []byte {
 	at.Epoch += f.mark
 	e := sse.Event{ID: at.String(), Name: name, Data: data}
 	frame := sse.AppendEvent(make([]byte, 0, sse.EventSize(e)), e)
-	if f.variant.Compressed {
-		return sse.AppendSegment(nil, frame)
+	if !f.variant.Compressed {
+		return frame
 	}
-	return frame
+	packed := sse.AppendSegment(nil, frame)
+	f.topic.router.stats.plain.Add(uint64(len(frame)))
+	f.topic.router.stats.compressed.Add(uint64(len(packed)))
+	return packed
 }
 
 // wholeLen is how long the frame of the whole document is. Where frames are compressed it is an estimate: nobody compresses a

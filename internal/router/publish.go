@@ -42,7 +42,9 @@ func (r *Router) publish(ctx context.Context, topic *freshet.Topic, p Publicatio
 	return r.publishTo(ctx, t, p, force)
 }
 
-func (r *Router) publishTo(ctx context.Context, t *topic, p Publication, force bool) (Outcome, error) {
+func (r *Router) publishTo(ctx context.Context, t *topic, p Publication, force bool) (out Outcome, err error) {
+	began := time.Now()
+	defer func() { t.note(began, out, err) }()
 	t.publishing.Lock()
 	defer t.publishing.Unlock()
 	for race := range maxRaces {
@@ -127,6 +129,7 @@ func matches(conditions []Match, pos freshet.Position) bool {
 // apply returns what the publication makes of the held state.
 func (t *topic) apply(held content.State, p Publication, now time.Time) (content.Publication, error) {
 	next, err := t.applyForm(held, p, now)
+	t.router.stats.diff.Observe(time.Since(now))
 	if err != nil {
 		return next, refusal(err)
 	}

@@ -52,6 +52,7 @@ type Router struct {
 	ttl    time.Duration
 	linger time.Duration
 	limits jsonpatch.Limits
+	stats  stats
 
 	// Guarded by mu.
 	mu      sync.Mutex

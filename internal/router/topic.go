@@ -46,6 +46,7 @@ type topic struct {
 	byView  map[*content.View][]*Feed
 	frames  frameCache
 	expiry  *time.Timer // of the oldest item
+	lately  Lately
 }
 
 // stored carries a state through the grid without a detour over bytes.
@@ -123,6 +124,7 @@ func (t *topic) vanish() {
 		return
 	}
 	t.cursor++
+	t.lately.Vanished = time.Now()
 	t.pos, t.state, t.at = freshet.Position{}, nil, time.Time{}
 	t.history.reset()
 	t.frames.reset()

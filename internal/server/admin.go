@@ -7,13 +7,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
-	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/freshet-io/freshet"
@@ -21,7 +18,7 @@ import (
 
 // adminHandler serves health, metrics and profiling, and leaves every other path to the gateway's administration.
 // None of this is ever on a public listener.
-func adminHandler(r *readiness, metrics *prometheus.Registry, administration http.Handler, log *slog.Logger) http.Handler {
+func adminHandler(r *readiness, metrics *metrics, administration http.Handler, log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", administration)
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
@@ -29,7 +26,7 @@ func adminHandler(r *readiness, metrics *prometheus.Registry, administration htt
 	})
 	mux.Handle("GET /readyz", r)
 	mux.Handle("GET /healthz", r)
-	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{
+	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics.registry, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}))
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
@@ -120,17 +117,4 @@ func trimBrackets(host string) string {
 		return host[1 : len(host)-1]
 	}
 	return host
-}
-
-// newMetrics makes a registry of our own, so that several servers can live in one process.
-func newMetrics(version string) *prometheus.Registry {
-	reg := prometheus.NewRegistry()
-	build := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name:        "freshet_build_info",
-		Help:        "Always 1; its labels name what is running.",
-		ConstLabels: prometheus.Labels{"version": version, "go": runtime.Version()},
-	})
-	build.Set(1)
-	reg.MustRegister(build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return reg
 }

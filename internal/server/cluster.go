@@ -20,7 +20,7 @@ func (p *parts) openGrid(ctx context.Context) error {
 		if len(s.Roles) < len(settings.Roles()) {
 			p.log.Warn("this process shares its documents with no other; set nats to join a cluster", "roles", s.Roles)
 		}
-		p.grid = grid.NewMemory(grid.MemoryOptions{MessageTTL: s.Grid.MessageTTL})
+		p.grid = &countedGrid{Grid: grid.NewMemory(grid.MemoryOptions{MessageTTL: s.Grid.MessageTTL})}
 		return nil
 	}
 	opts := grid.NATSOptions{
@@ -40,7 +40,7 @@ func (p *parts) openGrid(ctx context.Context) error {
 		p.stopNATS()
 		return err
 	}
-	p.grid = g
+	p.grid = &countedGrid{Grid: g}
 	return nil
 }
 
@@ -79,7 +79,7 @@ func (p *parts) stopNATS() {
 
 // gridCheck is the readiness of the grid, if it can fail.
 func (p *parts) gridCheck() (check, bool) {
-	g, ok := p.grid.(interface{ Check(context.Context) error })
+	g, ok := p.grid.Grid.(interface{ Check(context.Context) error })
 	if !ok {
 		return check{}, false
 	}

@@ -3,7 +3,7 @@ package server
 import (
 	"context"
 	"runtime/debug"
-	"runtime/metrics"
+	stats "runtime/metrics"
 	"sync"
 	"time"
 )
@@ -46,8 +46,8 @@ func (h *heapTuner) run(ctx context.Context) {
 	defer debug.SetGCPercent(usualPercent)
 	tick := time.NewTicker(heapEvery)
 	defer tick.Stop()
-	seen := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/live:bytes"}}
-	metrics.Read(seen)
+	seen := []stats.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/live:bytes"}}
+	stats.Read(seen)
 	before, busy := seen[0].Value.Uint64(), false
 	for {
 		select {
@@ -55,7 +55,7 @@ func (h *heapTuner) run(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		metrics.Read(seen)
+		stats.Read(seen)
 		allocated, live := seen[0].Value.Uint64(), seen[1].Value.Uint64()
 		switch {
 		case allocated-before >= busyAllocs:

@@ -12,7 +12,6 @@ import (
 	"github.com/freshet-io/freshet/internal/catalog"
 	"github.com/freshet-io/freshet/internal/fanout"
 	"github.com/freshet-io/freshet/internal/gateway"
-	"github.com/freshet-io/freshet/internal/grid"
 	"github.com/freshet-io/freshet/internal/grid/natsserver"
 	"github.com/freshet-io/freshet/internal/manage"
 	"github.com/freshet-io/freshet/internal/poll"
@@ -37,7 +36,7 @@ type parts struct {
 	// Owned by the stages.
 	store      *store.Store
 	usage      *usage.Meter
-	grid       grid.Grid
+	grid       *countedGrid
 	nats       *natsserver.Server // embedded; nil without one
 	router     *router.Router
 	catalog    *catalog.Catalog

@@ -24,8 +24,9 @@ import (
 //   - the admin listener last, so that probes and metrics show the whole drain.
 func wire(o *Options, edition freshet.Edition, p *ports, r *readiness, failed chan<- error) *stages {
 	parts := &parts{settings: &o.Settings, version: o.Version, edition: edition, ports: p, log: o.Log}
+	metrics := newMetrics(o.Version)
 	parts.administration.expected = o.Settings.Has(settings.RoleGateway)
-	admin := newWeb(p.admin, guardAdmin(p.admin.Addr(), o.Settings.Admin.Token, adminHandler(r, newMetrics(o.Version), &parts.administration, o.Log)), o.Log)
+	admin := newWeb(p.admin, guardAdmin(p.admin.Addr(), o.Settings.Admin.Token, adminHandler(r, metrics, &parts.administration, o.Log)), o.Log)
 	public := &public{parts: parts, ports: p, failed: failed}
 
 	all := []stage{{
@@ -87,7 +88,7 @@ func wire(o *Options, edition freshet.Edition, p *ports, r *readiness, failed ch
 		stage{name: "public listeners", start: public.serve, stop: public.drain, patience: o.Settings.Drain.Timeout},
 		stage{
 			name:  "readiness",
-			start: func(context.Context) error { r.enter(serving); return nil },
+			start: func(context.Context) error { metrics.parts.Store(parts); r.enter(serving); return nil },
 			stop: func(context.Context) error {
 				r.enter(draining)
 				o.Log.Info("draining", "timeout", o.Settings.Drain.Timeout)

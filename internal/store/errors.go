@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/freshet-io/freshet"
 )
@@ -29,7 +30,20 @@ const (
 	contend            // it lost against another transaction: running it again can help
 	clash              // a unique index
 	orphan             // a foreign key: what it belongs to is gone
+	numFaults
 )
+
+// failures counts errors of the driver by class.
+type failures [numFaults]atomic.Uint64
+
+// Failures is how often the database failed: it was away, it made transactions wait for each other, or nobody knows.
+type Failures struct{ Away, Contention, Unknown uint64 }
+
+// Failures returns the counters.
+func (s *Store) Failures() Failures {
+	f := s.engine.failures
+	return Failures{Away: f[away].Load(), Contention: f[contend].Load(), Unknown: f[unknown].Load()}
+}
 
 // clashes maps unique indexes, as each engine names them, to what the catalog calls them.
 var clashes = map[string]*freshet.Error{
@@ -53,6 +67,9 @@ func (e *engine) classify(ctx context.Context, err error) error {
 		return fmt.Errorf("%s: %w (%v)", e.name, ctx.Err(), err)
 	}
 	f := e.fault(err)
+	if e.failures != nil {
+		e.failures[f.class].Add(1)
+	}
 	switch f.class {
 	case away:
 		return unavailable(err)

@@ -39,6 +39,7 @@ func Open(ctx context.Context, where Location) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.engine.failures = new(failures)
 	prepare := s.migrate
 	if where.Reader && where.URL != "" {
 		prepare = s.awaitSchema

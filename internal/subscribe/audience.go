@@ -27,6 +27,7 @@ type registry struct {
 	patience   time.Duration // with polled topics that have no document
 	left       func()        // called for every member that goes
 	seats      *seats
+	stats      *stats
 	meter      *usage.Meter // nil: nobody counts
 	stopNotice func()
 	done       chan struct{}
@@ -97,6 +98,7 @@ func newRegistry(parts Parts, recheck, patience time.Duration, left func()) *reg
 		notices:   make(map[grid.Notice]struct{}),
 		seats:     newSeats(parts.Log, parts.Counters),
 		meter:     parts.Meter,
+		stats:     newStats(),
 	}
 	if r.meter != nil {
 		r.meter.OnSpent(r.noteSpent)
@@ -171,6 +173,7 @@ func (r *registry) member(ask catalog.SubscribeAsk, key groupKey, grant *catalog
 		a.groups[key] = g
 	}
 	g.members++
+	r.stats.connect(key.variant, 1)
 	if r.meter != nil {
 		if g.counter == nil {
 			g.counter = r.meter.Counter(usage.Place{TopicID: a.topic.ID, AppID: a.appID, UserID: a.userID})
@@ -217,7 +220,7 @@ func (g *group) openSource(r *registry, topicID string) {
 		r.mu.Lock()
 		r.detach(g)
 		r.mu.Unlock()
-		g.end(failure.Err())
+		r.endGroup(g, failure.Err())
 		return
 	}
 	g.source.tell(failure)
@@ -256,6 +259,7 @@ func (r *registry) leave(g *group) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seats.free(g.audience.userID)
+	r.stats.connect(g.key.variant, -1)
 	if g.counter != nil {
 		g.counter.Connect(-1)
 	}
@@ -419,9 +423,18 @@ func (r *registry) endGroups(groups []*group, reason error) {
 	for _, g := range groups {
 		<-g.ready
 		if g.err == nil {
-			g.end(reason)
+			r.endGroup(g, reason)
 		}
 	}
+}
+
+// endGroup also counts those whom it ends.
+func (r *registry) endGroup(g *group, reason error) {
+	r.mu.Lock()
+	n := g.members
+	r.mu.Unlock()
+	r.stats.ended[codes[freshet.KindOf(reason)]].Add(uint64(n))
+	g.end(reason)
 }
 
 func (g *group) end(reason error) {

@@ -19,6 +19,8 @@ type answeredEvent struct {
 // longPoll answers with the events that the client has not seen, as soon as there are any.
 func (s *Server) longPoll(w http.ResponseWriter, r *http.Request, q *request, g *group) error {
 	defer s.audience.leave(g)
+	s.audience.stats.longPoll.Add(1)
+	defer s.audience.stats.longPoll.Add(-1)
 	changed := make(chan struct{}, 1)
 	stop := g.watch(func() {
 		select {

@@ -291,6 +291,7 @@ func (q *request) prefix() []byte {
 // fail tells the client what went wrong, as an event, and ends the answer.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, q *request, err error) {
 	f := newFailure(err, q.legacy, time.Now())
+	s.audience.stats.refused[f.Code].Add(1)
 	s.logFailure(r, f, err)
 	if q.longPoll {
 		s.answer(w, q, []answeredEvent{{Event: "error", Data: f.json()}})
