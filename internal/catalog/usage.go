@@ -54,3 +54,36 @@ func (c *Catalog) CutConnection(ctx context.Context, actor *Actor, id string, cu
 	}
 	return c.store.Update(ctx, func(tx *store.Tx) error { return c.audit(tx, actor, "connection.cut", id, "") })
 }
+
+// MayAdminister returns an error for everybody but admins.
+func (c *Catalog) MayAdminister(actor *Actor) error {
+	if !actor.Admin() {
+		return errAdminOnly
+	}
+	return nil
+}
+
+// Access is what decides whether a topic of somebody's is served.
+type Access struct {
+	Topic  freshet.Topic
+	UserID string
+	Status freshet.Status
+	Quotas freshet.Quotas // those that apply
+}
+
+// Access returns what decides over a topic of the actor's, or over any for an admin.
+func (c *Catalog) Access(ctx context.Context, actor *Actor, topicID string) (*Access, error) {
+	if err := checkID("topic", topicID); err != nil {
+		return nil, err
+	}
+	found, err := c.store.TopicAccess(ctx, topicID)
+	if err != nil {
+		return nil, rename(err, "topic")
+	}
+	if !actor.sees(found.App.UserID) {
+		return nil, notFound("topic")
+	}
+	return &Access{
+		Topic: *effective(&found.TopicInApp), UserID: found.App.UserID, Status: found.UserStatus, Quotas: found.Quotas.Or(c.opts.Quotas),
+	}, nil
+}

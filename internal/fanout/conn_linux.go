@@ -17,6 +17,8 @@ type conn struct {
 	fd      int32
 	index   int32  // in members.conns
 	written uint32 // the tick of the last write
+	since   uint32 // the second it came, for whoever asks
+	serial  uint32 // tells it from others that had the descriptor
 }
 
 // stall is what is known about a subscriber whose socket is full.
@@ -47,6 +49,8 @@ func (l *loop) admit(c *conn) {
 	}
 	l.conns[fd] = c
 	l.count++
+	l.serial++
+	c.since, c.serial = uint32(l.now.Unix()), l.serial
 	l.wheel.add(c)
 	c.members.add(c)
 	if s := c.stall; s != nil {

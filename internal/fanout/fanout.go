@@ -12,6 +12,7 @@ package fanout
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -84,6 +85,7 @@ type Fanout struct {
 	heartbeat    time.Duration
 	writeTimeout time.Duration
 	loops        loops
+	node         string
 
 	counters counters
 
@@ -93,6 +95,9 @@ type Fanout struct {
 	draining chan struct{} // closed when Drain begins
 	closed   chan struct{} // closed when Close begins
 	serving  sync.WaitGroup
+
+	portables map[uint64]*portable // streams with goroutines
+	serial    uint64               // of the last of them
 }
 
 type counters struct {
@@ -135,6 +140,7 @@ func New(opts Options) (*Fanout, error) {
 		writeTimeout: orDefault(opts.WriteTimeout, 30*time.Second),
 		draining:     make(chan struct{}),
 		closed:       make(chan struct{}),
+		node:         fmt.Sprintf("%08x", rand.Uint32()),
 	}
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)

@@ -42,6 +42,7 @@ type loop struct {
 	mu       sync.Mutex
 	arrivals []*conn
 	dirty    []*members // groups with news
+	tasks    []func()   // for operators
 	drainIn  time.Duration
 	draining bool
 	stopping bool
@@ -50,6 +51,7 @@ type loop struct {
 	// Owned by run.
 	conns   []*conn    // by descriptor
 	count   int        // how many there are
+	serial  uint32     // of the last one that came
 	queue   []*members // groups being served, in turn
 	paced   []*members // groups with news whose time has not come
 	stalled []*conn    // whose sockets are full
@@ -262,7 +264,7 @@ func (l *loop) timeout() time.Duration {
 	}
 	l.sleeping.Store(true)
 	l.mu.Lock()
-	busy := len(l.arrivals)+len(l.dirty) > 0 || l.stopping || l.draining != l.leaving.begun
+	busy := len(l.arrivals)+len(l.dirty)+len(l.tasks) > 0 || l.stopping || l.draining != l.leaving.begun
 	l.mu.Unlock()
 	switch {
 	case busy:
@@ -281,8 +283,8 @@ func (l *loop) timeout() time.Duration {
 // takeInbox does what others left for the loop. It returns false when the loop shall end.
 func (l *loop) takeInbox() bool {
 	l.mu.Lock()
-	arrivals, dirty := l.arrivals, l.dirty
-	l.arrivals, l.dirty = nil, nil
+	arrivals, dirty, tasks := l.arrivals, l.dirty, l.tasks
+	l.arrivals, l.dirty, l.tasks = nil, nil, nil
 	for _, m := range dirty {
 		// A group that must wait for its next pass stays queued: what is published until then need not wake the loop.
 		m.queued = !m.serving && m.notBefore.After(l.now)
@@ -303,6 +305,9 @@ func (l *loop) takeInbox() bool {
 	}
 	for _, m := range dirty {
 		l.enqueue(m)
+	}
+	for _, task := range tasks {
+		task()
 	}
 	if draining && !l.leaving.begun {
 		l.beginLeaving(drainIn)

@@ -22,6 +22,10 @@ func (f *Fanout) adopt(http.ResponseWriter, *http.Request, Stream) bool { return
 func (g *Group) initLoops(*Fanout)                                      {}
 func (g *Group) wakeLoops()                                             {}
 
+func (f *Fanout) loopConns(func(*Group) bool) []Conn { return nil }
+func (f *Fanout) describeLoops([]Conn)               {}
+func (f *Fanout) cutLoop(string, []byte) bool        { return false }
+
 func boundListener(int) func(network, address string, c syscall.RawConn) error { return nil }
 
 // Front implements what it does on Linux: nothing is taken off net/http here.

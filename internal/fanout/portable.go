@@ -20,13 +20,16 @@ type portable struct {
 	w    http.ResponseWriter
 	ctrl *http.ResponseController
 	beat *time.Timer
+	observed
 }
 
 func (f *Fanout) servePortable(w http.ResponseWriter, r *http.Request, s Stream) {
 	maps.Copy(w.Header(), s.Header.fields)
 	w.WriteHeader(http.StatusOK)
 	p := &portable{f: f, g: s.Group, w: w, ctrl: http.NewResponseController(w), beat: time.NewTimer(f.beatIn())}
+	p.since, p.remote, p.cut = time.Now(), r.RemoteAddr, make(chan []byte, 1)
 	defer p.beat.Stop()
+	defer f.list(p)()
 	p.g.enter(p)
 	defer p.g.exit(p)
 	f.counters.goroutines.Add(1)
@@ -50,6 +53,7 @@ func (p *portable) run(r *http.Request, cursor Cursor) {
 		}
 		batch := p.g.feed.Since(cursor)
 		cursor = batch.Next
+		p.cursor.Store(uint64(cursor))
 		if len(batch.Bytes) > 0 {
 			if !p.write(batch) {
 				return
@@ -64,6 +68,9 @@ func (p *portable) run(r *http.Request, cursor Cursor) {
 				return
 			}
 			p.f.counters.beats.Add(1)
+		case final := <-p.cut:
+			p.write(Batch{Bytes: final})
+			return
 		case <-r.Context().Done():
 			return
 		case <-p.f.closed:
@@ -96,6 +103,7 @@ func (p *portable) write(b Batch) bool {
 	}
 	p.f.counters.events.Add(uint64(b.Events))
 	p.f.counters.bytes.Add(uint64(len(b.Bytes)))
+	p.bytes.Add(uint64(len(b.Bytes)))
 	if p.g.Sent != nil && len(b.Bytes) > 0 {
 		p.g.Sent(Sent{Events: int64(b.Events), Bytes: int64(len(b.Bytes)), Full: int64(b.full())})
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/catalog"
 	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/router"
 	"github.com/freshet-io/freshet/internal/store"
 	"github.com/freshet-io/freshet/internal/usage"
 )
@@ -29,6 +31,8 @@ type server struct {
 	grid    *grid.Memory
 	catalog *catalog.Catalog
 	meter   *usage.Meter
+	topics  lately
+	streams *streams
 	handler http.Handler
 	docs    documents
 	log     *recorder
@@ -48,7 +52,7 @@ var cheap = catalog.Hashing{MemoryKiB: 8, Passes: 1}
 
 func serve(t *testing.T, options ...setting) *server {
 	t.Helper()
-	s := &server{t: t, dir: t.TempDir(), now: newClock(), docs: documents{}, log: &recorder{}}
+	s := &server{t: t, dir: t.TempDir(), now: newClock(), docs: documents{}, log: &recorder{}, topics: lately{}, streams: &streams{}}
 	if len(options) > 0 {
 		s.options = options[0]
 	}
@@ -76,7 +80,8 @@ func (s *server) start() {
 		s.t.Fatal(err)
 	}
 	s.meter = usage.New(s.store, usage.Options{Log: opts.Log})
-	mopts := Options{Catalog: s.catalog, Documents: s.docs, Counter: s.grid, Usage: s.meter, Now: s.now.now, Log: opts.Log}
+	mopts := Options{Catalog: s.catalog, Documents: s.docs, Counter: s.grid, Usage: s.meter,
+		Topics: s.topics, Sources: s.grid, Connections: s.streams, Now: s.now.now, Log: opts.Log}
 	if s.options.manage != nil {
 		s.options.manage(&mopts)
 	}
@@ -294,3 +299,49 @@ func (a *answer) faults() map[string]string {
 	}
 	return all
 }
+
+// lately stands for the router: what became of publications.
+type lately map[string]router.Lately
+
+func (l lately) Lately(topicID string) router.Lately { return l[topicID] }
+
+// streams stands for the subscriber interface.
+type streams struct {
+	mu      sync.Mutex
+	open    []freshet.Connection
+	refused []freshet.Refusal
+}
+
+func (s *streams) Live(f freshet.ConnectionFilter, offset, limit int64) (list []freshet.Connection, total int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.open {
+		if (f.UserID == "" || f.UserID == c.UserID) && (f.AppID == "" || f.AppID == c.AppID) && (f.TopicID == "" || f.TopicID == c.TopicID) {
+			list = append(list, c)
+		}
+	}
+	total = int64(len(list))
+	offset = min(offset, total)
+	return list[offset:min(offset+limit, total)], total
+}
+
+func (s *streams) Connection(id string) (freshet.Connection, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.open {
+		if c.ID == id {
+			return c, true
+		}
+	}
+	return freshet.Connection{}, false
+}
+
+func (s *streams) Cut(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := len(s.open)
+	s.open = slices.DeleteFunc(s.open, func(c freshet.Connection) bool { return c.ID == id })
+	return len(s.open) < before
+}
+
+func (s *streams) Refusals(string) []freshet.Refusal { return s.refused }

@@ -29,6 +29,10 @@ type Options struct {
 	Documents Documents
 	Counter   httpkit.Counter
 	Usage     Usage
+	Topics    Topics
+	Sources   Sources
+
+	Connections Connections // nil where there are none
 	// RequestsPerMinute limits callers who are nobody yet, per address; 0 = unlimited. Users have quotas.
 	RequestsPerMinute int64
 	Now               func() time.Time // nil = the real clock
@@ -61,6 +65,9 @@ func register(mux openapi.Mux, opts Options) error {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
+	if opts.Connections == nil {
+		opts.Connections = noConnections{}
+	}
 	a := &api{Options: opts}
 	if err := openapi.Browse(mux, a.management(mux), "openapi", "api-browser"); err != nil {
 		return err
@@ -92,6 +99,7 @@ func (a *api) management(mux openapi.Mux) *huma.OpenAPI {
 	a.appKeys(h)
 	a.topics(h)
 	a.usage(h)
+	a.explains(h)
 	return openapi.Describe(h)
 }
 
@@ -106,6 +114,7 @@ func (a *api) admin(mux openapi.Mux) *huma.OpenAPI {
 		Tags:      []*huma.Tag{{Name: adminTag, Description: "Accounts, and what admins did to them"}},
 	})
 	a.administration(h)
+	a.connections(h)
 	a.adminUsage(h)
 	return openapi.Describe(h)
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/freshet-io/freshet"
 )
 
 // statements counts what every SQLite connection of this process executes. The test that reads it runs alone.
@@ -24,7 +26,8 @@ func TestAManagementReadIsAtMostTwoStatements(t *testing.T) {
 	s := serve(t)
 	c, admin := s.tenant(), s.admin()
 	s.publish(c.topic, `{}`)
-	ids := strings.NewReplacer("{user_id}", c.id, "{app_id}", c.app, "{topic_id}", c.topic)
+	ids := strings.NewReplacer("{user_id}", c.id, "{app_id}", c.app, "{topic_id}", c.topic, "{connection_id}", "c")
+	s.streams.open = []freshet.Connection{{ID: "c", TopicID: c.topic, Mode: "patch", Encoding: "identity", Transport: "loop"}}
 	docs, err := descriptions()
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/fanout"
 )
 
 // Lately is what became of the publications to a topic since this node follows it.
@@ -61,9 +62,9 @@ func (r *Router) Lately(topicID string) Lately {
 	return l
 }
 
-// Head is where a reader is that has everything.
-func (f *Feed) Head() uint64 {
-	f.topic.mu.Lock()
-	defer f.topic.mu.Unlock()
-	return uint64(f.topic.cursor)
+// Head is where a reader is that has everything, or before.
+func (f *Feed) Head() fanout.Cursor {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.log.head
 }

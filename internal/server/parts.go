@@ -163,6 +163,9 @@ func (p *parts) platformAPIs() (apis []gateway.API, err error) {
 			Documents:         p.router,
 			Counter:           p.grid,
 			Usage:             p.usage,
+			Topics:            p.router,
+			Sources:           p.grid,
+			Connections:       p.connections(),
 			RequestsPerMinute: p.settings.Manage.RequestsPerMinute,
 			Log:               p.log,
 		})
@@ -209,6 +212,14 @@ func (p *parts) console() (http.Handler, error) {
 		}
 	}
 	return console.New(o)
+}
+
+// connections are nil without the subscriber interface; an interface with a nil pointer in it would not be.
+func (p *parts) connections() manage.Connections {
+	if p.subscriber == nil {
+		return nil
+	}
+	return p.subscriber
 }
 
 func (p *parts) openSubscriber(context.Context) (err error) {

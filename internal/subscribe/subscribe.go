@@ -95,6 +95,7 @@ type Server struct {
 	headers  map[sse.Encoding]*fanout.Header
 	audience *registry
 
+	refusals    refusals
 	connections atomic.Int64
 	draining    atomic.Bool
 	drained     chan struct{} // closed when draining begins
@@ -292,6 +293,7 @@ func (q *request) prefix() []byte {
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, q *request, err error) {
 	f := newFailure(err, q.legacy, time.Now())
 	s.audience.stats.refused[f.Code].Add(1)
+	s.refusals.add(q.ask.TopicID, &f, time.Now())
 	s.logFailure(r, f, err)
 	if q.longPoll {
 		s.answer(w, q, []answeredEvent{{Event: "error", Data: f.json()}})

@@ -22,6 +22,14 @@ func (a *account) isSpent(now time.Time) bool {
 	return a.limit > 0 && a.month.Equal(freshet.Month(now)) && a.written+a.flushing+a.counted >= a.limit
 }
 
+// IsSpent reports whether the messages of an account are used up, as far as this node has to do with it.
+func (m *Meter) IsSpent(userID string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	a := m.accounts[userID]
+	return a != nil && a.isSpent(time.Now())
+}
+
 // OnSpent has fn called once for each account whose quota is used up, and again if that happens another time. fn must not
 // block.
 func (m *Meter) OnSpent(fn func(userID string)) {

@@ -1,0 +1,143 @@
+package subscribe
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/fanout"
+	"github.com/freshet-io/freshet/internal/sse"
+)
+
+// Live lists the open streams of this node that the filter selects, oldest first: limit of them after offset, and how many
+// there are in all. Those who poll are not among them: they have no stream.
+func (s *Server) Live(filter freshet.ConnectionFilter, offset, limit int64) ([]freshet.Connection, int64) {
+	all := s.fanout.Conns(func(streams *fanout.Group) bool {
+		g, ok := streams.Tag.(*group)
+		return ok && g.audience.matches(filter)
+	})
+	slices.SortFunc(all, func(a, b fanout.Conn) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID))
+	})
+	total := int64(len(all))
+	offset = min(max(0, offset), total)
+	page := all[offset:min(offset+max(0, limit), total)]
+	s.fanout.Describe(page)
+	list := make([]freshet.Connection, len(page))
+	for i := range page {
+		list[i] = s.connection(&page[i])
+	}
+	return list, total
+}
+
+func (a *audience) matches(f freshet.ConnectionFilter) bool {
+	return (f.UserID == "" || f.UserID == a.userID) && (f.AppID == "" || f.AppID == a.appID) && (f.TopicID == "" || f.TopicID == a.topic.ID)
+}
+
+// Connection returns one open stream.
+func (s *Server) Connection(id string) (freshet.Connection, bool) {
+	all := s.fanout.Conns(func(streams *fanout.Group) bool { _, ok := streams.Tag.(*group); return ok })
+	i := slices.IndexFunc(all, func(c fanout.Conn) bool { return c.ID == id })
+	if i < 0 {
+		return freshet.Connection{}, false
+	}
+	s.fanout.Describe(all[i : i+1])
+	return s.connection(&all[i]), true
+}
+
+func (s *Server) connection(c *fanout.Conn) freshet.Connection {
+	g := c.Group.Tag.(*group)
+	out := freshet.Connection{
+		ID: c.ID, Node: s.fanout.Node(), UserID: g.audience.userID, AppID: g.audience.appID, TopicID: g.audience.topic.ID,
+		Since: c.Since, Remote: c.Remote, Mode: modeNames[g.key.variant.Mode], Encoding: "identity", Transport: "goroutine",
+		Filtered: !g.key.variant.Filter.IsZero(), Bytes: c.Bytes, Lag: g.lag(c.Cursor), Behind: c.Behind,
+	}
+	if g.key.variant.Compressed {
+		out.Encoding = "compressed"
+	}
+	if c.Loop {
+		out.Transport = "loop"
+	}
+	return out
+}
+
+// lag is how many versions a reader at the cursor has not got.
+func (g *group) lag(c fanout.Cursor) uint64 {
+	if g.source != nil {
+		c >>= outageBits
+	}
+	if head := g.feed.Head(); head > c {
+		return uint64(head - c)
+	}
+	return 0
+}
+
+// cutRetry keeps a client that was cut, which comes back by itself, away for a while.
+const cutRetry = 30 * time.Second
+
+// Cut ends one stream. It returns false if this node has no such stream.
+func (s *Server) Cut(id string) bool {
+	c, ok := s.Connection(id)
+	if !ok {
+		return false
+	}
+	final := sse.AppendRetry(nil, cutRetry)
+	if c.Encoding != "identity" {
+		final = sse.AppendSegment(nil, final)
+	}
+	return s.fanout.Cut(id, final)
+}
+
+// refusals remembers with which errors subscribers of topics were answered lately, for whoever asks why nothing arrives. When
+// there are too many topics it begins anew.
+type refusals struct {
+	mu     sync.Mutex
+	topics map[string]map[int]*freshet.Refusal // Guarded by mu.
+}
+
+// Bounds of what is remembered.
+const (
+	maxRefusalTopics = 4096
+	refusalsFor      = time.Hour
+)
+
+func (r *refusals) add(topicID string, f *failure, now time.Time) {
+	if !freshet.IsID(topicID) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.topics == nil || (len(r.topics) >= maxRefusalTopics && r.topics[topicID] == nil) {
+		r.topics = make(map[string]map[int]*freshet.Refusal) // crude, and bounded
+	}
+	byCode := r.topics[topicID]
+	if byCode == nil {
+		byCode = make(map[int]*freshet.Refusal)
+		r.topics[strings.Clone(topicID)] = byCode // it is a part of a request
+	}
+	one := byCode[f.Code]
+	if one == nil || now.Sub(one.Last) > refusalsFor {
+		one = &freshet.Refusal{Code: f.Code}
+		byCode[f.Code] = one
+	}
+	one.Count++
+	one.Message, one.Last = f.Message, now
+}
+
+// Refusals returns with which errors subscribers of a topic were answered on this node in the last hour.
+func (s *Server) Refusals(topicID string) []freshet.Refusal {
+	r := &s.refusals
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []freshet.Refusal
+	for _, one := range r.topics[topicID] {
+		if time.Since(one.Last) <= refusalsFor {
+			all = append(all, *one)
+		}
+	}
+	slices.SortFunc(all, func(a, b freshet.Refusal) int { return cmp.Compare(a.Code, b.Code) })
+	return all
+}
