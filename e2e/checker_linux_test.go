@@ -145,7 +145,11 @@ func (r *run) post(client *http.Client, topic, body string) (status int, etag st
 		return 0, "", err
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, resp.Body)
+	text, _ := io.ReadAll(resp.Body)
+	if resp.StatusCode >= 400 && resp.StatusCode < 500 && !strings.HasPrefix(string(text), "{") {
+		// Not ours: the HTTP library says 400 by itself when a process was stopped while it read the head of a request.
+		return 0, "", fmt.Errorf("%d %s", resp.StatusCode, text)
+	}
 	return resp.StatusCode, resp.Header.Get("ETag"), nil
 }
 

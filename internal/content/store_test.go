@@ -20,7 +20,7 @@ func TestPropertyStepsLeadToTheSameItems(t *testing.T) {
 		now := start
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 20).Draw(t, "minutes")) * time.Minute)
-			next := state
+			var next State
 			if rapid.IntRange(0, 4).Draw(t, "act") == 0 {
 				next = state.(*Items).Expire(now.Add(-time.Hour))
 			} else {
