@@ -174,6 +174,7 @@ func TestASmallStepOfALargeDocumentMovesTheStepOnly(t *testing.T) {
 		}
 	}
 	eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return held == whole })
+	t.Logf("a step of 100 bytes in a document of %d moves %d bytes, the copies to nodes included", len(whole), moved.Load()/steps)
 	if each := moved.Load() / steps; each > 8<<10 {
 		t.Errorf("a step of 100 bytes in %d moved %d bytes", len(whole), each)
 	}
