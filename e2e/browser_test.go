@@ -75,6 +75,7 @@ func browse(t *testing.T, base, path string, steps []step) seen {
 }
 
 func TestAPIPagesLoadNothingFromElsewhereAndWorkAgainstTheServer(t *testing.T) {
+	t.Parallel()
 	p := start(t)
 	base := "http://" + p.Gateway
 	admin := map[string]string{"email": "admin@freshet.local", "password": "freshet-admin"}

@@ -198,6 +198,7 @@ func TestCompletionKnowsTopicsOfTheServer(t *testing.T) {
 }
 
 func TestTailSurvivesARestart(t *testing.T) {
+	t.Parallel()
 	data := t.TempDir()
 	p := start(t, "--data", data)
 	d := signedIn(t, p)
@@ -229,6 +230,7 @@ func TestTailSurvivesARestart(t *testing.T) {
 }
 
 func TestBenchMeasuresAndCleansUp(t *testing.T) {
+	t.Parallel()
 	d := signedIn(t, start(t))
 	var report struct {
 		Published, Delivered, Merged int64

@@ -39,6 +39,7 @@ var publicClients = []struct {
 var hasty = map[string]bool{"fetch-event-source": true, "go-sse": true, "r3labs": true, "streamdataio-js-sdk 2.0.2": true}
 
 func TestPublicClientsEndWithTheSameDocument(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	following := map[string]*witness{}
 	for _, c := range publicClients {

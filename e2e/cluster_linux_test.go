@@ -175,6 +175,7 @@ func (c *cluster) signIn(node int) *api {
 
 // TestAClusterLosesNothing is what CI can afford of the chaos run: every fault once.
 func TestAClusterLosesNothing(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes a minute")
 	}

@@ -24,6 +24,7 @@ type visit struct {
 }
 
 func TestAPersonCanDoEverythingInTheConsole(t *testing.T) {
+	t.Parallel()
 	installBrowserTools(t)
 	p := start(t)
 	which := "all"

@@ -214,6 +214,7 @@ type wait struct {
 }
 
 func TestExamplePages(t *testing.T) {
+	t.Parallel()
 	d := startDemo(t)
 	installBrowserTools(t)
 	for page, waits := range map[string][]wait{

@@ -99,11 +99,13 @@ func variablesOf(p *process) []string {
 }
 
 func TestTheReadmeIsTrue(t *testing.T) {
+	t.Parallel()
 	p := openPage(t, "../README.md", addressesOf(start(t)))
 	p.mustShow(p.follow(), `"subscriber_key"`, "event: snapshot", `data: {"ACME":101.5,"INIT":47}`, `data: {"ready":true`, `"key":"adas-own-key"`)
 }
 
 func TestTheQuickStartForFrontEndsIsTrue(t *testing.T) {
+	t.Parallel()
 	d := startDemo(t)
 	bare := func(url string) string { return strings.TrimPrefix(url, "http://") }
 	p := openPage(t, "../docs/quickstart-frontend.md", map[string]string{
@@ -113,6 +115,7 @@ func TestTheQuickStartForFrontEndsIsTrue(t *testing.T) {
 }
 
 func TestTheQuickStartForBackendsIsTrue(t *testing.T) {
+	t.Parallel()
 	server := start(t)
 	p := openPage(t, "../docs/quickstart-backend.md", addressesOf(server))
 	p.additional = variablesOf(server)
@@ -120,6 +123,7 @@ func TestTheQuickStartForBackendsIsTrue(t *testing.T) {
 }
 
 func TestTheQuickStartForOperatorsIsTrue(t *testing.T) {
+	t.Parallel()
 	cmd := command(t, serveArgs("--environment", "production")...)
 	cmd.Env = append(cmd.Env, "FRESHET_ADMIN_PASSWORD=a better one")
 	server := launch(t, cmd)

@@ -26,6 +26,7 @@ func form(t *testing.T, p *process, path string, fields ...string) int {
 }
 
 func TestWhatTheAdministrationAcknowledgedSurvivesSIGKILL(t *testing.T) {
+	t.Parallel()
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, r.Header.Get("X-Consumer-Username")+" asks for "+r.URL.Path)
 	}))

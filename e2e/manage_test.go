@@ -12,6 +12,7 @@ import (
 )
 
 func TestWhatWasAcknowledgedSurvivesSIGKILL(t *testing.T) {
+	t.Parallel()
 	data := t.TempDir()
 	var appID string
 	acknowledged := map[string]bool{}

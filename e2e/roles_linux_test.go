@@ -13,6 +13,7 @@ import (
 
 // TestRolesInProcessesOfTheirOwn: publishing and streaming without the right to write to the database, on one NATS server.
 func TestRolesInProcessesOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 0, loopback(1), noWrap)
 	reader := readerURL(t, c.postgres.URL)
 	publish := c.addNode("publish", "--roles", "publish", "--database", reader)
@@ -133,6 +134,7 @@ func (r *rolesRun) renew() {
 
 // TestThreeNodesCarryNATSInside is the small cluster without servers of its own.
 func TestThreeNodesCarryNATSInside(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, 0, nil, noWrap)
 	var peers []string
 	for range 3 {

@@ -8,6 +8,7 @@ import (
 
 // TestTheTypeScriptSDK runs the SDK's own tests, in Node and in Chromium, against this program.
 func TestTheTypeScriptSDK(t *testing.T) {
+	t.Parallel()
 	installPackages(t, "../sdk/ts")
 	self, err := os.Executable()
 	if err != nil {
