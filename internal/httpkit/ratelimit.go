@@ -36,6 +36,10 @@ type Budget struct {
 	Reset     time.Duration // until the next window
 }
 
+// counterPatience is how long a request waits to be counted. A cluster that elects a leader takes longer, and the request has
+// its own reasons to wait for it then.
+const counterPatience = time.Second
+
 // Take counts one request against name and reports what is left of limit in this minute, with a TooManyRequests
 // error once it is used up. A counter that cannot be reached lets the request through: losing a limit for a while
 // is better than losing the service.
@@ -47,6 +51,8 @@ func Take(ctx context.Context, counter Counter, name string, limit int64, now ti
 	b := Budget{Limit: limit, Remaining: limit, Reset: window - time.Duration(now.UnixNano())%window}
 	// Fixed windows: each minute has a counter of its own, which is forgotten some time after.
 	minute := now.Unix() / int64(window/time.Second)
+	ctx, cancel := context.WithTimeout(ctx, counterPatience)
+	defer cancel()
 	count, err := spend(ctx, counter, name+" "+strconv.FormatInt(minute, 10), limit, 2*window)
 	if err != nil {
 		return b, nil //nolint:nilerr // see above
