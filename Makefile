@@ -9,7 +9,7 @@ help: ## List the targets
 
 .PHONY: build
 build: ## Build ./freshet
-	CGO_ENABLED=0 go build -trimpath -o freshet ./cmd/freshet
+	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o freshet ./cmd/freshet
 
 .PHONY: run
 run: ## Start the whole service on embedded defaults
