@@ -355,12 +355,10 @@ func TestEverySettingExists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// TODO: these come with the grid on NATS; take them out when docs/settings.md has them.
-	coming := []string{"FRESHET_NATS_PEERS", "FRESHET_NATS_SECRET", "FRESHET_NATS_CLUSTER_LISTEN", "FRESHET_GRID_STORAGE"}
 	forEach(t, func(t *testing.T, o objects) {
 		for _, w := range o.workloads() {
 			for name := range w.env() {
-				known := name == "FRESHET_CONFIG" || slices.Contains(coming, name) || bytes.Contains(reference, []byte("`"+name+"`"))
+				known := name == "FRESHET_CONFIG" || bytes.Contains(reference, []byte("`"+name+"`"))
 				if strings.HasPrefix(name, "FRESHET_") && !known {
 					t.Errorf("%s is no setting", name)
 				}
