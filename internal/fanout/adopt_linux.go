@@ -17,11 +17,12 @@ func (f *Fanout) adopt(w http.ResponseWriter, r *http.Request, s Stream) bool {
 		return false
 	}
 	var fd int
+	var ticket Ticket
 	if a, ok := w.(*answer); ok {
-		fd = a.take()
+		fd, ticket = a.take(), a.ticket
 	} else {
 		var hijacked bool
-		if fd, hijacked = f.hijack(w, r); !hijacked {
+		if fd, ticket, hijacked = f.hijack(w, r); !hijacked {
 			return false
 		}
 	}
@@ -30,7 +31,7 @@ func (f *Fanout) adopt(w http.ResponseWriter, r *http.Request, s Stream) bool {
 		return true
 	}
 	l := f.loops.all[f.loops.next.Add(1)%uint32(len(f.loops.all))]
-	c := &conn{members: &s.Group.members[l.number], cursor: s.First.Next, fd: int32(fd)}
+	c := &conn{members: &s.Group.members[l.number], cursor: s.First.Next, fd: int32(fd), ticket: ticket}
 	if !f.greet(c, s) {
 		l.discard(c)
 		return true
@@ -41,23 +42,26 @@ func (f *Fanout) adopt(w http.ResponseWriter, r *http.Request, s Stream) bool {
 
 // hijack takes the connection from net/http: its descriptor is duplicated and Go's own connection closed, so that its
 // goroutine, buffers and place in the runtime's poller are free again. A negative descriptor means that it is lost.
-func (f *Fanout) hijack(w http.ResponseWriter, r *http.Request) (fd int, ok bool) {
+func (f *Fanout) hijack(w http.ResponseWriter, r *http.Request) (fd int, ticket Ticket, ok bool) {
 	// Asked before hijacking, because there is no way back from that.
 	if local, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); local == nil {
-		return -1, false
+		return -1, 0, false
 	}
 	nc, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		return -1, false
+		return -1, 0, false
 	}
 	fd, err = takeOver(nc)
+	if t, ok := nc.(interface{ take() Ticket }); ok && err == nil {
+		ticket = t.take() // it stays with the socket
+	}
 	nc.Close()
 	if err != nil {
 		f.log.Error("connection could not be taken over", "err", err)
-		return -1, true
+		return -1, 0, true
 	}
 	tune(fd, f.loops.sendBuffer)
-	return fd, true
+	return fd, ticket, true
 }
 
 // needsChunks reports whether the answer must come in chunks. An event loop sends frames as they are and ends the answer by

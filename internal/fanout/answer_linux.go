@@ -12,6 +12,8 @@ import (
 // ends it.
 type answer struct {
 	fd       int // -1 once an event loop has it
+	ticket   Ticket
+	gate     *Gate
 	header   http.Header
 	status   int
 	body     []byte
@@ -56,6 +58,7 @@ func (a *answer) finish() {
 		_, _ = sendNow(fd, a.bytes())
 	}
 	unix.Close(fd)
+	a.gate.leave(a.ticket)
 }
 
 // bytes is the answer as it goes over the wire.

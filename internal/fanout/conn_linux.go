@@ -19,6 +19,7 @@ type conn struct {
 	written uint32 // the tick of the last write
 	since   uint32 // the second it came, for whoever asks
 	serial  uint32 // tells it from others that had the descriptor
+	ticket  Ticket // of Fanout.gate
 }
 
 // stall is what is known about a subscriber whose socket is full.
@@ -242,6 +243,7 @@ func (l *loop) abort(c *conn) {
 // refers to it.
 func (l *loop) discard(c *conn) {
 	unix.Close(int(c.fd))
+	l.f.gate.leave(c.ticket)
 	g := c.members.group
 	c.members, c.fd = nil, -1
 	l.f.left(g)

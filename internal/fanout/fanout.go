@@ -74,6 +74,9 @@ type Options struct {
 	// negative: nobody waits.
 	Pace time.Duration
 
+	// Gate bounds the connections of each address that Front accepts. Nil bounds nobody.
+	Gate *Gate
+
 	// Loops is the number of event loops, one per processor by default. Negative: none, goroutines for everybody.
 	Loops int
 }
@@ -86,6 +89,7 @@ type Fanout struct {
 	writeTimeout time.Duration
 	loops        loops
 	node         string
+	gate         *Gate
 
 	counters counters
 
@@ -140,6 +144,7 @@ func New(opts Options) (*Fanout, error) {
 		writeTimeout: orDefault(opts.WriteTimeout, 30*time.Second),
 		draining:     make(chan struct{}),
 		closed:       make(chan struct{}),
+		gate:         opts.Gate,
 		node:         fmt.Sprintf("%08x", rand.Uint32()),
 	}
 	if f.log == nil {

@@ -167,7 +167,12 @@ func (fr *front) acceptSome(listener int) (any bool, err syscall.Errno) {
 		switch errno {
 		case 0:
 			any = true
-			fr.hire(arrival{int(fd), addressOf(&peer)})
+			from := addressOf(&peer)
+			if ticket, ok := fr.fanout.gate.enter(from.IP); ok {
+				fr.hire(arrival{int(fd), from, ticket})
+			} else {
+				reset(int(fd))
+			}
 		case unix.EAGAIN:
 			return any, 0
 		case unix.EINTR, unix.ECONNABORTED, unix.EPROTO, unix.ENETDOWN, unix.EHOSTDOWN, unix.EHOSTUNREACH, unix.ENETUNREACH:
@@ -199,8 +204,15 @@ func ntohs(v uint16) uint16 {
 
 // arrival is a connection that was accepted.
 type arrival struct {
-	fd   int
-	peer net.TCPAddr
+	fd     int
+	peer   net.TCPAddr
+	ticket Ticket
+}
+
+// reset closes a connection without a word, and without leaving anything of it to the kernel.
+func reset(fd int) {
+	_ = unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+	unix.Close(fd)
 }
 
 // hire gives an arrival to a goroutine that is done with its last one, or to a new one. A goroutine that has served a request
@@ -221,7 +233,7 @@ func (fr *front) work(a arrival) {
 	idle := time.NewTimer(workerIdle)
 	defer idle.Stop()
 	for {
-		fr.receive(a.fd, a.peer, buf)
+		fr.receive(a, buf)
 		idle.Reset(workerIdle)
 		select {
 		case a = <-fr.arrivals:
@@ -234,27 +246,29 @@ func (fr *front) work(a arrival) {
 }
 
 // receive serves a connection's request if it is there and plain, and leaves it to net/http otherwise.
-func (fr *front) receive(fd int, peer net.TCPAddr, buf *[maxHead]byte) {
+func (fr *front) receive(a arrival, buf *[maxHead]byte) {
+	fd := a.fd
 	n, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(buf)), maxHead, unix.MSG_DONTWAIT, 0, 0)
 	switch {
 	case errno == unix.EAGAIN || errno == unix.EINTR:
 		n = 0
 	case errno != 0 || n == 0: // gone before it said anything
 		unix.Close(fd)
+		fr.fanout.gate.leave(a.ticket)
 		return
 	}
 	head := buf[:n]
 	if r := parseHead(head); r != nil && !needsChunks(r) && fr.handler.Streams(r) {
-		r.RemoteAddr = peer.String()
-		fr.serve(fd, r)
+		r.RemoteAddr = a.peer.String()
+		fr.serve(a, r)
 		return
 	}
-	fr.pass(fd, head)
+	fr.pass(a, head)
 }
 
 // serve runs the handler in the way of net/http.
-func (fr *front) serve(fd int, r *http.Request) {
-	a := &answer{fd: fd, header: make(http.Header)}
+func (fr *front) serve(from arrival, r *http.Request) {
+	a := &answer{fd: from.fd, ticket: from.ticket, gate: fr.fanout.gate, header: make(http.Header)}
 	defer a.finish()
 	defer func() {
 		if v := recover(); v != nil {
@@ -266,13 +280,14 @@ func (fr *front) serve(fd int, r *http.Request) {
 }
 
 // pass gives a connection to net/http together with what was read of it.
-func (fr *front) pass(fd int, read []byte) {
-	file := os.NewFile(uintptr(fd), "")
+func (fr *front) pass(a arrival, read []byte) {
+	file := os.NewFile(uintptr(a.fd), "")
 	c, err := net.FileConn(file) // with a descriptor of its own
 	_ = file.Close()
 	tcp, ok := c.(*net.TCPConn)
 	if err != nil || !ok {
 		fr.fanout.log.Error("connection could not be passed on", "err", err)
+		fr.fanout.gate.leave(a.ticket)
 		return
 	}
 	// Goroutines have no other way to notice a peer that vanished than the kernel's.
@@ -280,15 +295,18 @@ func (fr *front) pass(fd int, read []byte) {
 		_ = raw.Control(func(fd uintptr) { boundVanishing(int(fd)) })
 	}
 	select {
-	case fr.rest <- &replay{TCPConn: tcp, read: append([]byte(nil), read...)}:
+	case fr.rest <- &replay{
+		ticketed: ticketed{TCPConn: tcp, pass: pass{gate: fr.fanout.gate, ticket: a.ticket}}, read: append([]byte(nil), read...),
+	}:
 	case <-fr.done:
 		_ = tcp.Close()
+		fr.fanout.gate.leave(a.ticket)
 	}
 }
 
 // replay is a connection some of whose bytes were read already.
 type replay struct {
-	*net.TCPConn
+	ticketed
 	read []byte
 }
 

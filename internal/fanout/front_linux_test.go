@@ -66,10 +66,12 @@ func (ft *frontTest) fronted() int {
 	return ft.own
 }
 
-func startFront(t *testing.T) *frontTest {
+func startFront(t *testing.T) *frontTest { return startGated(t, nil) }
+
+func startGated(t *testing.T, gate *Gate) *frontTest {
 	ft := &frontTest{t: t}
 	var err error
-	if ft.fan, err = New(Options{Loops: 1, Log: slog.New(slog.NewTextHandler(ft, nil))}); err != nil {
+	if ft.fan, err = New(Options{Loops: 1, Gate: gate, Log: slog.New(slog.NewTextHandler(ft, nil))}); err != nil {
 		t.Fatal(err)
 	}
 	inner, err := Listen(t.Context(), "127.0.0.1:0", Options{})

@@ -432,9 +432,7 @@ func (l *loop) report() {
 		l.behind = n
 	}
 	for i, m := range l.touched {
-		if m.group.Sent != nil {
-			m.group.Sent(m.sent)
-		}
+		m.group.Sent(m.sent)
 		m.sent = Sent{}
 		l.touched[i] = nil
 	}
@@ -443,6 +441,9 @@ func (l *loop) report() {
 
 // account counts what a member was sent. It is told at the end of the loop's round, once for all members of a group.
 func (l *loop) account(m *members, events, bytes, full int) {
+	if m.group.Sent == nil {
+		return
+	}
 	if m.sent == (Sent{}) {
 		l.touched = append(l.touched, m)
 	}

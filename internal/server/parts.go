@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"strings"
@@ -41,6 +42,7 @@ type parts struct {
 	router     *router.Router
 	catalog    *catalog.Catalog
 	fanout     *fanout.Fanout
+	gate       *fanout.Gate // of the subscriber listener
 	subscriber *subscribe.Server
 	poller     *poll.Poller
 	gateway    *gateway.Gateway
@@ -214,6 +216,15 @@ func (p *parts) console() (http.Handler, error) {
 	return console.New(o)
 }
 
+// newGate makes the gate of one public listener.
+func (p *parts) newGate() *fanout.Gate {
+	limit := p.settings.Limits.ConnectionsPerAddress
+	if files, known := maxOpenFiles(); limit == 0 && known {
+		limit = int64(min(files, math.MaxInt32) / 20 * 19) // what is left is for others
+	}
+	return fanout.NewGate(int(limit), p.settings.TrustedProxies)
+}
+
 // connections are nil without the subscriber interface; an interface with a nil pointer in it would not be.
 func (p *parts) connections() manage.Connections {
 	if p.subscriber == nil {
@@ -224,7 +235,8 @@ func (p *parts) connections() manage.Connections {
 
 func (p *parts) openSubscriber(context.Context) (err error) {
 	s := &p.settings.Subscriber
-	p.fanout, err = fanout.New(fanout.Options{Log: p.log, Heartbeat: s.Heartbeat, WriteTimeout: s.WriteTimeout})
+	p.gate = p.newGate()
+	p.fanout, err = fanout.New(fanout.Options{Log: p.log, Gate: p.gate, Heartbeat: s.Heartbeat, WriteTimeout: s.WriteTimeout})
 	if err != nil {
 		return err
 	}

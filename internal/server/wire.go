@@ -118,12 +118,18 @@ func (p *public) serve(context.Context) error {
 		p.tls = certificate.config()
 	}
 	if p.ports.gateway != nil {
+		p.ports.gateway.Listener = p.parts.newGate().Listen(p.ports.gateway.Listener)
 		p.webs = append(p.webs, newWeb(p.ports.gateway, p.parts.gateway, p.parts.log))
 	}
 	if p.ports.subscriber != nil {
+		bound := p.ports.subscriber.Listener
 		if p.tls == nil {
-			p.ports.subscriber.Listener = p.parts.fanout.Front(p.ports.subscriber.Listener, p.parts.subscriber)
+			bound = p.parts.fanout.Front(bound, p.parts.subscriber)
 		}
+		if bound == p.ports.subscriber.Listener { // otherwise the front has the gate
+			bound = p.parts.gate.Listen(bound)
+		}
+		p.ports.subscriber.Listener = bound
 		p.webs = append(p.webs, newWeb(p.ports.subscriber, p.parts.subscriber, p.parts.log))
 	}
 	for _, w := range p.webs {

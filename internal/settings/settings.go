@@ -94,6 +94,9 @@ type Settings struct {
 		Connections      int64 // 0 means unlimited
 		MessagesPerMonth int64 // 0 means unlimited
 	}
+	Limits struct {
+		ConnectionsPerAddress int64 // 0 means unlimited
+	}
 	Usage struct {
 		Retention time.Duration
 	}

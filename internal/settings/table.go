@@ -255,6 +255,11 @@ var table = []Entry{
 		Help:  "Messages that one account may receive in a month, unless it has a quota of its own; 0 is unlimited",
 		value: bind(func(s *Settings) *int64 { return &s.Quotas.MessagesPerMonth }, count(freshet.MaxQuota)),
 	}, {
+		Key: "limits.connections_per_address", Default: "0",
+		Help: "Connections that one address, or one /64 of IPv6, may have open to a public listener, except trusted_proxies; 0 leaves " +
+			"others a twentieth of the files that the process may open",
+		value: bind(func(s *Settings) *int64 { return &s.Limits.ConnectionsPerAddress }, count(1_000_000)),
+	}, {
 		Key: "usage.retention", Default: "2160h",
 		Help:  "How long the usage of each hour is kept; 2160h is 90 days",
 		value: bind(func(s *Settings) *time.Duration { return &s.Usage.Retention }, duration(24*time.Hour, 10*365*24*time.Hour)),

@@ -1,0 +1,139 @@
+package fanout
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"testing"
+	"time"
+)
+
+func TestAFloodFromOneAddressLeavesRoomForOthers(t *testing.T) {
+	const limit = 5
+	ft := startGated(t, NewGate(limit, nil))
+	from := func(address string) net.Conn {
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+		c, err := d.Dial("tcp", ft.ln.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	served := func(c net.Conn, path string) bool {
+		_ = c.SetDeadline(time.Now().Add(5 * time.Second))
+		_, err := io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n")
+		if err == nil {
+			_, err = c.Read(make([]byte, 1))
+		}
+		return err == nil
+	}
+	held := make([]net.Conn, 0, limit)
+	for i := range limit {
+		// Streams of the front, requests of net/http, and streams that net/http passed on: all of them count.
+		path := []string{"/stream", "/plain", "/stream"}[i%3]
+		c := from("127.0.0.2")
+		if i%3 == 2 {
+			if _, err := io.WriteString(c, "GET "); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(50 * time.Millisecond)
+			if _, err := io.WriteString(c, "/stream HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Read(make([]byte, 1)); err != nil {
+				t.Fatal(err)
+			}
+		} else if !served(c, path) {
+			t.Fatalf("connection %d was refused", i)
+		}
+		held = append(held, c)
+	}
+	for range 20 {
+		if served(from("127.0.0.2"), "/stream") {
+			t.Fatal("one too many was served")
+		}
+	}
+	if !served(from("127.0.0.3"), "/stream") {
+		t.Error("somebody else was refused")
+	}
+	if n := ft.fan.gate.Refused(); n != 20 {
+		t.Errorf("%d refusals are counted", n)
+	}
+	for _, c := range held {
+		c.Close()
+	}
+	for range 500 { // until every one of them is noticed
+		ft.fan.gate.mu.Lock()
+		left := len(ft.fan.gate.places)
+		ft.fan.gate.mu.Unlock()
+		if left == 1 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	for i := range limit {
+		if !served(from("127.0.0.2"), "/stream") {
+			t.Fatalf("a place that became free was not given again, after %d", i)
+		}
+	}
+}
+
+func TestAGateCountsNetworksAndSparesProxies(t *testing.T) {
+	g := NewGate(1, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")})
+	enter := func(ip string) (Ticket, bool) { return g.enter(net.ParseIP(ip)) }
+	first, ok := enter("2001:db8::1")
+	if _, again := enter("2001:db8::ffff"); !ok || again {
+		t.Error("a /64 is not one address")
+	}
+	if _, ok := enter("2001:db8:0:1::1"); !ok {
+		t.Error("another /64 was refused")
+	}
+	for range 3 {
+		if _, ok := enter("10.1.2.3"); !ok {
+			t.Error("a proxy was refused")
+		}
+	}
+	g.leave(first)
+	if _, ok := enter("2001:db8::2"); !ok {
+		t.Error("a free place was not given")
+	}
+	if _, ok := NewGate(0, nil).enter(net.ParseIP("192.0.2.1")); !ok {
+		t.Error("no limit refused somebody")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := &http.Server{Handler: http.NotFoundHandler()}
+	go srv.Serve(NewGate(1, nil).Listen(l))
+	defer srv.Close()
+	get := func() error {
+		resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get("http://" + l.Addr().String())
+		if err == nil {
+			resp.Body.Close()
+		}
+		return err
+	}
+	holder, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 100 { // the listener may not have accepted the holder yet
+		if err = get(); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		t.Error("a second connection was served")
+	}
+	holder.Close()
+	for range 200 {
+		if err = get(); err == nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("nobody is served any more: %v", err)
+}

@@ -1,0 +1,91 @@
+package fanout
+
+import (
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// BenchmarkMetering is what counting and measuring add to one write to a subscriber, and BenchmarkWrite beside it is what the
+// write alone costs at the least: go test -bench 'Metering|Write' ./internal/fanout
+func BenchmarkMetering(b *testing.B) {
+	for _, members := range []int{1, 1000} {
+		name := map[int]string{1: "alone", 1000: "crowd"}[members]
+		b.Run(name, func(b *testing.B) {
+			fan, err := New(Options{Loops: -1})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer fan.Close()
+			total := int64(0)
+			l := &loop{f: fan}
+			m := &membersForBench(l, func(s Sent) { total += s.Events }).members[0]
+			b.ResetTimer()
+			for i := 0; i < b.N; i += members { // one pass over the group
+				m.bringing = time.Now()
+				for range min(members, b.N-i) {
+					l.sent.events++
+					l.account(m, 1, 300, 600)
+					if l.sent.events%sliceLen == 0 {
+						l.measure(m, sliceLen)
+					}
+				}
+				l.measure(m, 1)
+				l.report()
+			}
+			b.StopTimer()
+			if total != int64(b.N) {
+				b.Errorf("%d were counted of %d", total, b.N)
+			}
+		})
+	}
+}
+
+func membersForBench(l *loop, sent func(Sent)) *Group {
+	g := &Group{Sent: sent}
+	g.members = []members{{group: g, loop: l}}
+	return g
+}
+
+func BenchmarkWrite(b *testing.B) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer unix.Close(pair[0])
+	defer unix.Close(pair[1])
+	frame, sink := make([]byte, 300), make([]byte, 1<<20)
+	for b.Loop() {
+		if n, errno := sendNow(pair[0], frame); errno != 0 || n < len(frame) {
+			b.StopTimer()
+			for {
+				if n, err := unix.Read(pair[1], sink); n <= 0 || err != nil {
+					break
+				}
+			}
+			b.StartTimer()
+		}
+	}
+}
+
+func TestSentIsToldOnceARoundAndAddsUp(t *testing.T) {
+	fan, err := New(Options{Loops: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fan.Close()
+	var told []Sent
+	l := &loop{f: fan}
+	g := membersForBench(l, func(s Sent) { told = append(told, s) })
+	for range 3 {
+		l.account(&g.members[0], 1, 10, 100)
+	}
+	l.report()
+	l.report()
+	l.account(&g.members[0], 0, 5, 5)
+	l.report()
+	if len(told) != 2 || told[0] != (Sent{3, 30, 300}) || told[1] != (Sent{0, 5, 5}) {
+		t.Errorf("%+v", told)
+	}
+}
