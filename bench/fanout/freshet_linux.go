@@ -41,8 +41,7 @@ func startFreshet(ctx context.Context, b *bench, at *place) (*endpoint, error) {
 	}
 	gateway, subscriber, admin := loopback(ports[0]), loopback(ports[1]), loopback(ports[2])
 	p, err := startProcess(b.freshetBinary, "serve", "--data", at.path("data"), "--gateway-listen", gateway.String(),
-		"--subscriber-listen", subscriber.String(), "--admin-listen", admin.String(),
-		"--limits-connections-per-address", "0") // all subscribers of a benchmark come from here
+		"--subscriber-listen", subscriber.String(), "--admin-listen", admin.String())
 	if err != nil {
 		return nil, err
 	}
