@@ -114,6 +114,42 @@ export type Config = {
   url?: string;
 };
 
+export type Connection = {
+  app: string;
+  /** It takes no bytes at present */
+  behind: boolean;
+  /** Sent to it */
+  bytes: number;
+  encoding: "identity" | "compressed";
+  /** It gets some items only */
+  filtered: boolean;
+  id: string;
+  /** Versions it has not got yet */
+  lag: number;
+  mode: "patch" | "snapshot";
+  /** The process that serves it */
+  node: string;
+  /** Where it comes from; behind a proxy, the proxy */
+  remote: string;
+  since: string;
+  topic: string;
+  /** How it is served */
+  transport: "loop" | "goroutine";
+  user: string;
+};
+
+export type ConnectionPage = {
+  items: Connection[];
+  /** self, first, next (except on the last page) and last */
+  links: Link[];
+  /** Which page this is, from 0 */
+  page: number;
+  /** How many items a page has */
+  per_page: number;
+  /** How many items there are in all */
+  total: number;
+};
+
 export type Credentials = {
   /** In any case */
   email: string;
@@ -125,6 +161,17 @@ export type ErrorBody = {
   errors?: FieldError[];
   /** What went wrong, for people */
   message: string;
+};
+
+export type Explanation = {
+  connection?: Connection;
+  /** When the newest document was published */
+  published?: string;
+  /** Why nothing is or was sent, the weightiest first; empty: everything is as it should be */
+  reasons: Reason[];
+  topic: string;
+  /** Of the newest document */
+  version?: string;
 };
 
 export type FieldError = {
@@ -252,6 +299,17 @@ export type Quotas = {
   messages_per_month: number;
   /** Calls to this API; 0 = unlimited */
   requests_per_minute: number;
+};
+
+export type Reason = {
+  /** For programs; new ones may come */
+  code: string;
+  /** How often it happened, as far as this node knows */
+  count?: number;
+  /** For people */
+  message: string;
+  /** When it began, or last happened */
+  since?: string;
 };
 
 export type Renewal = {
@@ -464,6 +522,8 @@ export interface Management {
   updateTopic(topicId: string, body: TopicPatch): Promise<Topic>;
   /** Read the current document */
   getDocument(topicId: string): Promise<unknown>;
+  /** Why a topic sends nothing */
+  explainTopic(topicId: string): Promise<Explanation>;
   /** Poll now */
   refreshTopic(topicId: string): Promise<Accepted>;
   /** What a topic used */
@@ -502,6 +562,7 @@ export const managementRoutes: Record<keyof Management, string> = {
   getTopic: 'GET /topics/{topic_id}',
   updateTopic: 'PATCH /topics/{topic_id}',
   getDocument: 'GET /topics/{topic_id}/document',
+  explainTopic: 'GET /topics/{topic_id}/explain',
   refreshTopic: 'POST /topics/{topic_id}/refresh',
   topicUsage: 'GET /topics/{topic_id}/usage',
   createUser: 'POST /users',
@@ -515,6 +576,12 @@ export const managementRoutes: Record<keyof Management, string> = {
 export interface Admin {
   /** See what admins did to other people's things, newest first */
   adminAudit(query?: { page?: number; per_page?: number }): Promise<AuditEntryPage>;
+  /** See who is subscribed */
+  adminListConnections(query?: { page?: number; per_page?: number; app?: string; topic?: string; user?: string }): Promise<ConnectionPage>;
+  /** Cut a connection */
+  adminCutConnection(connectionId: string): Promise<void>;
+  /** Why a connection gets nothing */
+  adminExplainConnection(connectionId: string): Promise<Explanation>;
   /** What everybody used */
   adminUsage(query?: { from?: string; to?: string }): Promise<UsageReport>;
   /** Find users */
@@ -525,6 +592,9 @@ export interface Admin {
 
 export const adminRoutes: Record<keyof Admin, string> = {
   adminAudit: 'GET /admin/audit',
+  adminListConnections: 'GET /admin/connections',
+  adminCutConnection: 'DELETE /admin/connections/{connection_id}',
+  adminExplainConnection: 'GET /admin/connections/{connection_id}/explain',
   adminUsage: 'GET /admin/usage',
   adminListUsers: 'GET /admin/users',
   adminUpdateUser: 'PATCH /admin/users/{user_id}',
