@@ -2,9 +2,11 @@ package catalog
 
 import (
 	"context"
+	"time"
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/store"
 )
 
 // Source is what a poller needs to know about a topic.
@@ -32,6 +34,44 @@ func (c *Catalog) Source(ctx context.Context, topicID string) (*Source, error) {
 		topic.Publisher.URL = url
 	}
 	return &Source{Topic: topic, AllowedHosts: found.App.AllowedTargetHosts, UserID: found.App.UserID}, nil
+}
+
+// Trial is how a data source answered that was tried before anything depends on it.
+type Trial struct {
+	Status   int // of the last answer; 0 without one
+	Took     time.Duration
+	Bytes    int    // of the answer, decoded
+	Document []byte // what would be published
+	Failure  error  // why nothing would be; its text may be shown
+}
+
+// TrialSource returns the data source that a topic of an app of the actor's would have, as fill says. What fill leaves as it
+// is comes from the topic of that name, if there is one. Nothing is stored, except that an admin has tried it: other people's
+// credentials may leave with the request.
+func (c *Catalog) TrialSource(ctx context.Context, actor *Actor, ref TopicRef, fill func(*freshet.Topic) error) (*Source, error) {
+	app, err := c.App(ctx, actor, ref.AppID)
+	if err != nil {
+		return nil, err
+	}
+	topic := freshet.Topic{AppID: app.ID, Name: "trial"}
+	if ref.ID != "" {
+		before, err := c.Topic(ctx, actor, ref)
+		if err != nil {
+			return nil, err
+		}
+		topic.Publisher.Credentials = before.Publisher.Credentials
+	}
+	invalid := freshet.Together(fill(&topic), topic.Validate())
+	if invalid == nil && topic.Publisher.Type != freshet.HTTPPoller {
+		invalid = freshet.InvalidField("publisher.type", "must be "+string(freshet.HTTPPoller)+" to be tried")
+	}
+	if invalid != nil {
+		return nil, invalid
+	}
+	if actor.User.ID != app.UserID {
+		err = c.store.Update(ctx, func(tx *store.Tx) error { return c.audit(tx, actor, "topic.test", app.ID, app.UserID) })
+	}
+	return &Source{Topic: topic, AllowedHosts: app.AllowedTargetHosts, UserID: app.UserID}, err
 }
 
 // PollerTopics lists topics that are polled, in the order of their identifiers, from the one after the given one on.

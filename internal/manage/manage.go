@@ -31,6 +31,7 @@ type Options struct {
 	Usage     Usage
 	Topics    Topics
 	Sources   Sources
+	Tester    Tester
 
 	Connections Connections // nil where there are none
 	// RequestsPerMinute limits callers who are nobody yet, per address; 0 = unlimited. Users have quotas.

@@ -25,6 +25,7 @@ func (s *server) tenant() tenant {
 var goodBodies = map[string]any{
 	"update-user":          map[string]any{"first_name": "Eve"},
 	"create-topic":         topicBody("http-post", nil, nil),
+	"test-topic":           map[string]any{"publisher": topicBody("http-poller", map[string]any{"url": "http://192.0.2.1/"}, nil)["publisher"]},
 	"update-app":           map[string]any{"name": "Eve's"},
 	"renew-subscriber-key": map[string]any{},
 	"renew-publisher-key":  map[string]any{},

@@ -63,6 +63,7 @@ func (a *api) topics(h huma.API) {
 
 	a.documents(h)
 	a.refreshes(h)
+	a.trials(h)
 }
 
 // topicOperations describes what can be done with one topic, which has two addresses.

@@ -18,6 +18,8 @@ type request struct {
 	target       *target
 	etag         string // validators of what we have; empty for a full request
 	lastModified string
+
+	answered func(status int) // told of every answer, also of redirects; nil is nobody
 }
 
 // answer is what a target said. Failures are errors of the Source kinds.
@@ -195,6 +197,9 @@ func (c *client) follow(ctx context.Context, q *request, token string) (*answer,
 		resp, err := c.transport(authority(at)).RoundTrip(c.newRequest(ctx, q, at, token, trusted))
 		if err != nil {
 			return nil, unreached(ctx, err)
+		}
+		if q.answered != nil {
+			q.answered(resp.StatusCode)
 		}
 		location := resp.Header.Get("Location")
 		if !isRedirect(resp.StatusCode) || location == "" {

@@ -87,6 +87,10 @@ func (o *Options) fill() {
 	}
 }
 
+func (o *Options) client() clientOptions {
+	return clientOptions{version: o.Version, guarded: o.DenyPrivate, timeout: o.Timeout, maxBody: o.MaxBody}
+}
+
 // fetcher asks targets. The client is one; tests of time have another, since real sockets do not wait for a clock.
 type fetcher interface {
 	fetch(ctx context.Context, q *request) (*answer, error)
@@ -132,7 +136,7 @@ type shard struct {
 // New starts a Poller. Close it after use, before the grid and the router.
 func New(parts Parts, opts Options) *Poller {
 	opts.fill()
-	c := newClient(clientOptions{version: opts.Version, guarded: opts.DenyPrivate, timeout: opts.Timeout, maxBody: opts.MaxBody})
+	c := newClient(opts.client())
 	p := newPoller(parts, opts, c)
 	p.client = c
 	p.start()

@@ -184,6 +184,20 @@ func refusal(err error) error {
 	return err
 }
 
+// Preview returns what the first publication to the topic would make its document, and publishes nothing. It takes body over.
+func (r *Router) Preview(of *freshet.Topic, body []byte) ([]byte, error) {
+	made, err := (&topic{router: r, rules: r.rules(of)}).apply(nil, Publication{Body: body}, time.Now())
+	switch {
+	case err != nil:
+		return nil, err
+	case made.State != nil:
+		return made.State.Bytes(), nil
+	case made.Discarded > 0:
+		return nil, freshet.Errorf(freshet.Invalid, "No item has an identifier at the topic's path to it")
+	}
+	return []byte("[]"), nil // no items
+}
+
 // claim is the right to be the one publication with an idempotency key.
 type claim struct {
 	grid    grid.Claims

@@ -45,6 +45,7 @@ type parts struct {
 	gate       *fanout.Gate // of the subscriber listener
 	subscriber *subscribe.Server
 	poller     *poll.Poller
+	tester     *poll.Tester // nil without the manage role
 	gateway    *gateway.Gateway
 	registry   *gateway.Registry // nil without the gateway role
 
@@ -138,6 +139,9 @@ func (p *parts) closeGateway(context.Context) error {
 		p.registry.Close()
 	}
 	p.gateway.Close()
+	if p.tester != nil {
+		p.tester.Close()
+	}
 	return nil
 }
 
@@ -160,6 +164,7 @@ func (p *parts) remoteAPIs() (remote []gateway.Remote) {
 // platformAPIs are those whose roles are here.
 func (p *parts) platformAPIs() (apis []gateway.API, err error) {
 	if p.settings.Has(settings.RoleManage) {
+		p.tester = poll.NewTester(p.router, p.pollOptions())
 		h, err := manage.New(manage.Options{
 			Catalog:           p.catalog,
 			Documents:         p.router,
@@ -168,6 +173,7 @@ func (p *parts) platformAPIs() (apis []gateway.API, err error) {
 			Topics:            p.router,
 			Sources:           p.grid,
 			Connections:       p.connections(),
+			Tester:            p.tester,
 			RequestsPerMinute: p.settings.Manage.RequestsPerMinute,
 			Log:               p.log,
 		})
@@ -255,17 +261,20 @@ func (p *parts) closeSubscriber(context.Context) error {
 }
 
 func (p *parts) openPoller(context.Context) error {
-	s := &p.settings.Poller
-	p.poller = poll.New(
-		poll.Parts{Log: p.log, Catalog: p.catalog, Router: p.router, Grid: p.grid},
-		poll.Options{
-			Version:         p.version,
-			DenyPrivate:     s.DenyPrivate || p.settings.Environment == settings.Production,
-			ErrorThreshold:  int(max(1, s.ErrorThreshold)),
-			HostConcurrency: int(s.HostConcurrency),
-			Concurrency:     int(s.Concurrency),
-			MessageTTL:      p.settings.Grid.MessageTTL,
-			Polled:          p.countPoll,
-		})
+	p.poller = poll.New(poll.Parts{Log: p.log, Catalog: p.catalog, Router: p.router, Grid: p.grid}, p.pollOptions())
 	return nil
+}
+
+// pollOptions are those of the poller, and of who tries a URL before it is polled.
+func (p *parts) pollOptions() poll.Options {
+	s := &p.settings.Poller
+	return poll.Options{
+		Version:         p.version,
+		DenyPrivate:     s.DenyPrivate || p.settings.Environment == settings.Production,
+		ErrorThreshold:  int(max(1, s.ErrorThreshold)),
+		HostConcurrency: int(s.HostConcurrency),
+		Concurrency:     int(s.Concurrency),
+		MessageTTL:      p.settings.Grid.MessageTTL,
+		Polled:          p.countPoll,
+	}
 }

@@ -228,6 +228,13 @@ export type NewTopic = {
   publisher: NewPublisher;
 };
 
+export type NewTrial = {
+  /** As for a new topic; an http-poller */
+  publisher: NewPublisher;
+  /** A topic of the app, whose secrets stand for those given as [hidden] */
+  topic_id?: string | null;
+};
+
 export type NewUser = {
   /** Unique, in any case */
   email: string;
@@ -388,6 +395,19 @@ export type TopicPatch = {
   };
 };
 
+export type Trial = {
+  /** The size of its answer, decompressed */
+  bytes: number;
+  /** What would be published; missing if nothing would be */
+  document?: unknown;
+  /** How long that took, with redirects and tokens */
+  duration_ms: number;
+  /** Why nothing would be published */
+  error?: string;
+  /** What the target answered with; missing if it did not */
+  status?: number;
+};
+
 export type UsageCounts = {
   /** Sent to subscribers, with headers and heartbeats; without what TLS and HTTP/2 add */
   bytes: number;
@@ -500,6 +520,8 @@ export interface Management {
   listTopics(appId: string, query?: { page?: number; per_page?: number }): Promise<TopicPage>;
   /** Create a topic */
   createTopic(appId: string, body: NewTopic): Promise<Topic>;
+  /** Try a URL before it is polled */
+  testTopic(appId: string, body: NewTrial): Promise<Trial>;
   /** Delete a topic */
   deleteAppTopic(appId: string, topicId: string): Promise<void>;
   /** Read a topic */
@@ -551,6 +573,7 @@ export const managementRoutes: Record<keyof Management, string> = {
   renewSubscriberKey: 'PUT /apps/{app_id}/subscriber_key',
   listTopics: 'GET /apps/{app_id}/topics',
   createTopic: 'POST /apps/{app_id}/topics',
+  testTopic: 'POST /apps/{app_id}/topics/test',
   deleteAppTopic: 'DELETE /apps/{app_id}/topics/{topic_id}',
   getAppTopic: 'GET /apps/{app_id}/topics/{topic_id}',
   updateAppTopic: 'PATCH /apps/{app_id}/topics/{topic_id}',
