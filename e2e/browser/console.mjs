@@ -2,6 +2,8 @@
 // gateway, URL of the subscriber interface, folder for pictures, and "all" to take them in every size and theme. Prints one JSON line: what was wrong, and what was measured.
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
 import { chromium } from 'playwright-core';
@@ -161,6 +163,14 @@ async function keys(page) {
   expect(await shown() !== before, 'the key was not renewed');
 }
 
+/** An API to poll. */
+const weather = createServer((_, answer) => {
+  answer.setHeader('Content-Type', 'application/json');
+  answer.end('[{"id": "Paris", "sky": "<b>clear</b>", "station": 12345678901234567890}, {"id": "Lyon", "sky": "rain", "station": 2}]');
+}).listen(0, '127.0.0.1');
+await once(weather, 'listening');
+const target = `http://127.0.0.1:${weather.address().port}`;
+
 async function makingTopics(page) {
   await page.getByRole('button', { name: 'New topic' }).click();
   await heading(page, 'New topic');
@@ -174,11 +184,17 @@ async function makingTopics(page) {
   await page.getByLabel('Path to an item').fill('..x');
   await page.getByText('has an empty name').waitFor();
   await picture(page, '08-new-topic', { full: true });
-  await page.getByLabel('URL to poll').fill('http://127.0.0.1:1/weather.json');
+  await page.getByLabel('URL to poll').fill(target + '/weather.json');
   await page.getByLabel('Polling interval').fill('5000');
   await page.getByLabel('Path to an item').fill('.id');
   await page.getByRole('button', { name: 'Test this URL' }).click();
-  await page.locator('.test-url .banner, .test-url .hint').first().waitFor();
+  await page.getByText('This would be published').waitFor();
+  await page.getByRole('region', { name: 'what would be published' }).getByText('12345678901234567890').waitFor();
+  await picture(page, '08-test-url', { full: true });
+  await page.getByLabel('URL to poll').fill('http://127.0.0.1:1/weather.json');
+  await page.getByRole('button', { name: 'Test this URL' }).click();
+  await page.getByText('The data source cannot be reached').waitFor();
+  await page.getByLabel('URL to poll').fill(target + '/weather.json');
   await page.getByRole('button', { name: 'Create topic' }).click();
   await heading(page, 'Weather');
   await page.getByRole('navigation', { name: 'Breadcrumbs' }).getByRole('link', { name: 'Quotes' }).click();
@@ -308,8 +324,11 @@ async function settings(page, { app }) {
   await heading(page, 'Paris');
   await picture(page, '15-topic-settings', { full: true });
   await page.getByRole('navigation', { name: 'Topic' }).getByRole('link', { name: 'Usage' }).click();
-  await page.locator('.empty, .plot').first().waitFor();
-  await picture(page, '16-usage');
+  await page.getByText('Messages per hour').waitFor();
+  const used = await page.locator('.stat').filter({ hasText: 'Messages' }).locator('dd').first().evaluate(dd => dd.firstChild.textContent);
+  expect(Number(used.replace(/\D/g, '')) > 200, `after 250 patches, the usage page says ${used}`);
+  expect(await page.locator('.plot .u-over').count() >= 4, 'the usage page has no plots');
+  await picture(page, '16-usage', { full: true });
   await page.goto(`${base}/console/apps/${app.id}`);
   await page.getByRole('table').waitFor();
   await picture(page, '17-topics');
@@ -320,7 +339,8 @@ async function settings(page, { app }) {
   await picture(page, '18-app-settings', { full: true });
   await page.getByRole('link', { name: 'Overview' }).click();
   await page.locator('.recent').waitFor();
-  await picture(page, '19-overview');
+  await page.getByText('Messages per hour').waitFor();
+  await picture(page, '19-overview', { full: true });
 }
 
 async function deleting(page, { topic }) {
@@ -419,6 +439,8 @@ try {
   problems.push(`${at} stopped at ${page.url()}: ${e.message}`);
 } finally {
   await browser.close();
+  weather.closeAllConnections();
+  weather.close();
 }
 figures.took_s = (Date.now() - began) / 1000;
 console.log(JSON.stringify({ problems, figures }));

@@ -29,11 +29,12 @@ export interface Connection {
   id: string; user_id?: string; app_id?: string; topic_id?: string; address?: string; connected_at?: string;
   node?: string; mode?: string; messages?: number; bytes?: number; user_agent?: string;
 }
-/** One hour of use. Servers may send more figures; those we know are shown. */
-export interface UsageHour {
-  at?: string; hour?: string; messages?: number; bytes?: number; bytes_saved?: number; connections?: number;
-  latency_p50_ms?: number; latency_p99_ms?: number; polls?: Record<string, number>;
+export interface UsageCounts {
+  messages: number; bytes: number; full_bytes: number; bytes_saved: number; publications: number;
+  polls: number; polls_not_modified: number; connection_seconds: number;
 }
+/** Hours in which nothing was used are not among them. */
+export interface UsageReport { from: string; to: string; hours: (UsageCounts & { hour: string })[]; total: UsageCounts }
 export interface Config { subscriber_url: string; open_sign_up: boolean; version: string }
 
 export interface FieldError { field: string; message: string }
@@ -80,10 +81,10 @@ async function send(url: string, init: RequestInit): Promise<Response> {
   }
 }
 
-interface Call { body?: unknown; signal?: AbortSignal; anonymous?: boolean }
+interface Call { body?: unknown; signal?: AbortSignal; anonymous?: boolean; read?: (text: string) => unknown }
 
 /** Calls the management API. A session that has ended leads to the sign-in page. */
-export async function call<T>(method: string, path: string, { body, signal, anonymous }: Call = {}): Promise<T> {
+export async function call<T>(method: string, path: string, { body, signal, anonymous, read = JSON.parse }: Call = {}): Promise<T> {
   const headers: Record<string, string> = { Accept: 'application/json' };
   const held = session.value;
   if (held && !anonymous) headers['Authorization'] = 'Bearer ' + held.token;
@@ -98,7 +99,7 @@ export async function call<T>(method: string, path: string, { body, signal, anon
   }
   if (!answer.ok) throw await failure(answer);
   const text = await answer.text();
-  return (text ? JSON.parse(text) : undefined) as T;
+  return (text ? read(text) : undefined) as T;
 }
 
 export const get = <T>(path: string, signal?: AbortSignal) => call<T>('GET', path, signal ? { signal } : {});

@@ -1,15 +1,15 @@
 // The first page: what there is, what is used, what to do next.
-import { all, type App, get, id, me, type Page, type Topic, type UsageHour } from '../api';
+import { all, type App, get, id, me, type Page, type Topic, type UsageReport } from '../api';
 import { ago, count } from '../format';
 import { Link, navigate } from '../router';
-import { Button, Card, Code, Empty, Head, Show, Stat, useLoad } from '../ui';
+import { Button, Card, Code, Head, Show, Stat, useLoad } from '../ui';
 import { Icon } from '../icons';
 import { TypeBadge } from './app';
-import { loadUsage, Usage } from './usage';
+import { loadUsage, together, Usage } from './usage';
 
 const mostApps = 8; // whose topics and figures are asked for
 
-interface Everything { apps: App[]; total: number; topics: (Topic & { app: string })[]; topicTotal: number; usage: UsageHour[] | null }
+interface Everything { apps: App[]; total: number; topics: (Topic & { app: string })[]; topicTotal: number; usage: UsageReport | null }
 
 async function load(signal: AbortSignal): Promise<Everything> {
   const { items, total } = await all<App>('/apps', signal, 100);
@@ -20,18 +20,7 @@ async function load(signal: AbortSignal): Promise<Everything> {
   ]);
   const topics = pages.flatMap((p, i) => p.items.map(t => ({ ...t, app: some[i]!.name })));
   topics.sort((a, b) => Date.parse(b.updated_at) - Date.parse(a.updated_at));
-  return { apps: items, total, topics, topicTotal: pages.reduce((n, p) => n + p.total, 0), usage: usages.includes(null) || usages.length === 0 ? null : merge(usages as UsageHour[][]) };
-}
-
-/** The sum over apps, hour by hour. */
-function merge(all: UsageHour[][]): UsageHour[] {
-  const sums = new Map<string, UsageHour>();
-  for (const h of all.flat()) {
-    const at = h.hour ?? h.at ?? '', s = sums.get(at) ?? { at, messages: 0, bytes: 0, bytes_saved: 0, connections: 0 };
-    for (const k of ['messages', 'bytes', 'bytes_saved', 'connections'] as const) s[k] = (s[k] ?? 0) + (h[k] ?? 0);
-    sums.set(at, s);
-  }
-  return [...sums.values()].sort((a, b) => Date.parse(a.at!) - Date.parse(b.at!));
+  return { apps: items, total, topics, topicTotal: pages.reduce((n, p) => n + p.total, 0), usage: together(usages) };
 }
 
 export function Overview() {
@@ -49,9 +38,7 @@ export function Overview() {
             <Stat label="Posted" value={count(e.topics.filter(t => t.publisher.type === 'http-post').length)} hint="your backend publishes" />
           </dl>
           {e.topics.length === 0 ? <FirstSteps apps={e.apps} /> : <Recent topics={e.topics} />}
-          {e.usage !== null && <Usage hours={e.usage} what="account" />}
-          {e.topics.length > 0 && e.usage === null && <Card><Empty icon="chart" title="No usage figures from this server yet">
-            <p>Open a topic’s Live page to see its events, bytes and savings while you watch.</p></Empty></Card>}
+          {e.topics.length > 0 && e.usage && <Usage report={e.usage} what="account" again={everything.again} />}
         </>
       )}</Show>
     </>

@@ -1,8 +1,8 @@
 // Making and changing topics.
 import { useState } from 'preact/hooks';
-import { type App, call, Failure, get, id, type PublisherConfig, type Topic } from '../api';
+import { type App, call, get, id, type PublisherConfig, type Topic } from '../api';
 import { bytes, duration, every } from '../format';
-import { parse, print } from '../live/json';
+import { type Json, parse, print } from '../live/json';
 import { navigate } from '../router';
 import { checkFrequency, checkHeaderName, checkItemPath, checkText, checkURL } from '../rules';
 import { Button, Card, Check, Choice, Code, Form, FormError, Head, Input, Show, toast, useLoad, useTask } from '../ui';
@@ -67,9 +67,10 @@ function check(d: Draft): Record<string, string | undefined> {
   return wrong;
 }
 
-interface FieldsProps { draft: Draft; set: (d: Draft) => void; say: (field: string, typed: string) => string | undefined; appID: string; app?: App | undefined; fixed?: boolean }
+interface FieldsProps { draft: Draft; set: (d: Draft) => void; say: (field: string, typed: string) => string | undefined; appID: string; app?: App | undefined; topic?: Topic | undefined }
 
-function Fields({ draft: d, set, say, appID, app, fixed }: FieldsProps) {
+function Fields({ draft: d, set, say, appID, app, topic }: FieldsProps) {
+  const fixed = !!topic;
   const put = <K extends keyof Draft>(k: K) => (v: Draft[K]): void => set({ ...d, [k]: v });
   return (
     <>
@@ -78,7 +79,7 @@ function Fields({ draft: d, set, say, appID, app, fixed }: FieldsProps) {
         ['http-post', 'Your backend publishes', 'POST the whole document as often as you like.'],
         ['http-poller', 'Freshet polls a URL', 'Asked only while somebody is subscribed.'],
       ]} />
-      {d.type === 'http-poller' ? <PollerFields draft={d} set={set} say={say} appID={appID} app={app} /> :
+      {d.type === 'http-poller' ? <PollerFields draft={d} set={set} say={say} appID={appID} app={app} topic={topic} /> :
         <Check label="Publish even when nobody is subscribed" hint="Without it, publications that nobody would see are dropped." value={d.force} onChange={put('force')} />}
       <Choice label="What a publication is" value={d.payload} onChange={put('payload')} disabled={fixed} options={[
         ['snapshot', 'The whole document', 'Any JSON. Freshet finds out what changed.'],
@@ -91,7 +92,7 @@ function Fields({ draft: d, set, say, appID, app, fixed }: FieldsProps) {
   );
 }
 
-function PollerFields({ draft: d, set, say, appID, app }: FieldsProps) {
+function PollerFields({ draft: d, set, say, appID, app, topic }: FieldsProps) {
   const put = <K extends keyof Draft>(k: K) => (v: Draft[K]): void => set({ ...d, [k]: v });
   const header = (i: number, change: Partial<HeaderRow>): void => put('headers')(d.headers.map((h, j) => i === j ? { ...h, ...change } : h));
   const fallback = app?.default_configurations['http-poller'].polling_frequency ?? 2000;
@@ -122,33 +123,34 @@ function PollerFields({ draft: d, set, say, appID, app }: FieldsProps) {
           <Input label="Scopes" mono value={d.scopes} onInput={put('scopes')} hint="Separated by spaces; often none" />
         </div>
       )}
-      <TestURL draft={d} appID={appID} />
+      <TestURL draft={d} appID={appID} topic={topic} />
     </>
   );
 }
 
-interface Tested { status?: number; content_type?: string; duration_ms?: number; bytes?: number; document?: unknown; error?: string; message?: string }
+interface Tested { status?: number; duration_ms: number; bytes: number; document?: Json; error?: string }
 
 /** Asks the server to poll once and show what it would publish. */
-function TestURL({ draft, appID }: { draft: Draft; appID: string }) {
+function TestURL({ draft, appID, topic }: { draft: Draft; appID: string; topic?: Topic | undefined }) {
   const task = useTask();
   const [seen, setSeen] = useState<Tested>();
-  const text = seen?.document === undefined ? '' : print(parse(JSON.stringify(seen.document)), 2);
+  const text = seen?.document === undefined ? '' : print(seen.document, 2);
   return (
     <div class="test-url" aria-live="polite">
       <Button icon="play" busy={task.busy} disabled={!!checkURL(draft.url)} onClick={() => task.run(async () => {
         setSeen(undefined);
-        try {
-          setSeen(await call<Tested>('POST', `/apps/${id(appID)}/topics/test`, {
-            body: { publisher: { type: 'http-poller', config: configOf(draft), payload: draft.payload === 'item' ? { type: 'item', item_id_path: draft.itemPath } : { type: 'snapshot' } } },
-          }));
-        } catch (e) {
-          if (e instanceof Failure && (e.status === 404 || e.status === 405)) throw new Failure(e.status, 'This server cannot test URLs yet. Create the topic, then watch it live: errors of the target are shown there.');
-          throw e;
-        }
+        setSeen(await call<Tested>('POST', `/apps/${id(appID)}/topics/test`, {
+          read: parse as (text: string) => unknown, // numbers to the last digit, as they would be published
+          body: {
+            ...(topic ? { topic_id: topic.id } : {}),
+            publisher: { type: 'http-poller', config: configOf(draft), payload: draft.payload === 'item' ? { type: 'item', item_id_path: draft.itemPath } : { type: 'snapshot' } },
+          },
+        }));
       })}>Test this URL</Button>
       <FormError error={task.error} />
-      {seen && <p class={seen.error ? 'hint error' : 'hint'}>{seen.error ?? seen.message ?? `Answered ${seen.status ?? 200} in ${duration(seen.duration_ms ?? 0)}, ${bytes(seen.bytes ?? 0)}. This would be published:`}</p>}
+      {seen && (seen.error
+        ? <p class="hint error">{seen.error}. {seen.status ? `It answered ${seen.status} after ${duration(seen.duration_ms)}.` : 'Nothing would be published.'}</p>
+        : <p class="hint">Answered {seen.status} in {duration(seen.duration_ms)}, {bytes(seen.bytes)}. This would be published:</p>)}
       {text && <Code what="what would be published" text={text.length > 20_000 ? text.slice(0, 20_000) + '\n…' : text} />}
     </div>
   );
@@ -214,7 +216,7 @@ export function TopicSettings({ topic, app, onChange }: { topic: Topic; app: App
           toast('Saved');
         });
       }}>
-        <Fields draft={draft} set={d => { task.clear(); setDraft(d); }} say={say} appID={app.id} app={app} fixed />
+        <Fields draft={draft} set={d => { task.clear(); setDraft(d); }} say={say} appID={app.id} app={app} topic={topic} />
         <FormError error={task.error} shown={shownFields} />
         <footer><Button type="submit" kind="primary" busy={task.busy}>Save changes</Button></footer>
       </Form>

@@ -1,73 +1,80 @@
 // What was used, hour by hour.
-import { Failure, get, type UsageHour } from '../api';
-import { bytes, count, percent, short } from '../format';
+import { get, type UsageCounts, type UsageReport } from '../api';
+import { bytes, count, percent, plural, short } from '../format';
 import { Plot } from '../plot';
-import { Card, Code, Empty, Show, Stat, useLoad } from '../ui';
+import { Button, Card, Empty, Show, Stat, useLoad } from '../ui';
 
-/** The hours of an answer, oldest first, whatever its frame is called. */
-export function hoursOf(answer: unknown): UsageHour[] {
-  const frame = (answer ?? {}) as Record<string, unknown>;
-  const list = (Array.isArray(answer) ? answer : frame['hours'] ?? frame['items'] ?? []) as UsageHour[];
-  return [...list].sort((a, b) => startOf(a) - startOf(b));
+const hour = 3_600_000;
+
+export const loadUsage = (path: string, signal?: AbortSignal): Promise<UsageReport> => get<UsageReport>(path, signal);
+
+const nothing: UsageCounts = {
+  messages: 0, bytes: 0, full_bytes: 0, bytes_saved: 0, publications: 0, polls: 0, polls_not_modified: 0, connection_seconds: 0,
+};
+
+function add(a: UsageCounts, b: UsageCounts): UsageCounts {
+  const sum = { ...a };
+  for (const k of Object.keys(nothing) as (keyof UsageCounts)[]) sum[k] += b[k];
+  return sum;
 }
 
-const startOf = (h: UsageHour): number => Date.parse(h.hour ?? h.at ?? '') || 0;
-
-/** Usage at a path; null where the server does not tell. */
-export async function loadUsage(path: string, signal?: AbortSignal): Promise<UsageHour[] | null> {
-  try {
-    return hoursOf(await get(path, signal));
-  } catch (e) {
-    if (e instanceof Failure && e.status === 404) return null;
-    throw e;
+/** The sum of several reports of the same time. */
+export function together(reports: UsageReport[]): UsageReport | null {
+  const first = reports[0];
+  if (!first) return null;
+  const hours = new Map<string, UsageReport['hours'][number]>();
+  for (const h of reports.flatMap(r => r.hours)) {
+    const before = hours.get(h.hour);
+    hours.set(h.hour, { ...(before ? add(before, h) : h), hour: h.hour });
   }
+  return { from: first.from, to: first.to, hours: [...hours.values()], total: reports.map(r => r.total).reduce(add) };
+}
+
+interface Slot extends UsageCounts { at: number; seconds: number }
+
+/** Every hour of a report, also those in which nothing was used, which it leaves out. */
+function everyHour(r: UsageReport): Slot[] {
+  const used = new Map(r.hours.map(h => [Date.parse(h.hour), h]));
+  const slots: Slot[] = [], now = Date.now();
+  for (let at = Date.parse(r.from); at < Date.parse(r.to); at += hour) {
+    slots.push({ ...nothing, ...used.get(at), at, seconds: Math.max(1, Math.min(hour, now - at) / 1000) }); // the hour that runs is not over
+  }
+  return slots;
 }
 
 export function UsageOf({ path, what }: { path: string; what: string }) {
   const usage = useLoad(s => loadUsage(path, s), [path]);
-  return <Show of={usage}>{hours => hours === null ? <NoUsage path={path} what={what} /> : <Usage hours={hours} what={what} />}</Show>;
+  return <Show of={usage}>{report => <Usage report={report} what={what} again={usage.again} />}</Show>;
 }
 
-function NoUsage({ path, what }: { path: string; what: string }) {
-  return (
-    <Card>
-      <Empty icon="chart" title="This server keeps no usage figures yet">
-        <p>Once it does, this page shows messages, bytes, savings and connections of the {what}, hour by hour. The figures will also be at:</p>
-        <Code what="the command" text={`curl -H "Authorization: Bearer $token" ${location.origin}/api/v1${path}`} />
-        <p>Meanwhile, the Live page of a topic measures what passes while you watch.</p>
-      </Empty>
-    </Card>
+export function Usage({ report, what, again }: { report: UsageReport; what: string; again?: () => void }) {
+  if (report.hours.length === 0) return (
+    <Card><Empty icon="chart" title="Nothing in the last day" action={again && <Button icon="renew" onClick={again}>Look again</Button>}>
+      <p>When something is published to this {what} or somebody subscribes, it is counted here, hour by hour.</p>
+    </Empty></Card>
   );
-}
-
-const sum = (hours: UsageHour[], of: (h: UsageHour) => number | undefined): number => hours.reduce((n, h) => n + (of(h) ?? 0), 0);
-
-export function Usage({ hours, what }: { hours: UsageHour[]; what: string }) {
-  if (hours.length === 0) return (
-    <Card><Empty icon="chart" title="Nothing in the last day"><p>When messages of this {what} are delivered, they are counted here, hour by hour.</p></Empty></Card>
-  );
-  const times = hours.map(h => startOf(h) / 1000);
-  const sent = sum(hours, h => h.bytes), saved = sum(hours, h => h.bytes_saved);
-  const outcomes = [...new Set(hours.flatMap(h => Object.keys(h.polls ?? {})))];
-  const has = (of: (h: UsageHour) => unknown): boolean => hours.some(h => of(h) !== undefined);
+  const total = report.total, slots = everyHour(report);
+  const times = slots.map(s => s.at / 1000), of = (f: (s: Slot) => number): number[] => slots.map(f);
   return (
     <>
       <dl class="stats">
-        <Stat label="Messages" value={count(sum(hours, h => h.messages))} hint="last day" />
-        <Stat label="Sent" value={bytes(sent)} hint="to subscribers" />
-        <Stat label="Saved" value={bytes(saved)} hint={`${percent(saved, saved + sent)} of full documents`} />
-        <Stat label="Connections" value={count(Math.max(0, ...hours.map(h => h.connections ?? 0)))} hint="at most, in an hour" />
+        <Stat label="Messages" value={count(total.messages)} hint={`from ${plural(total.publications, 'publication')}`} />
+        <Stat label="Sent" value={bytes(total.bytes)} hint="to subscribers" />
+        <Stat label="Saved" value={bytes(total.bytes_saved)} hint={`${percent(total.bytes_saved, total.full_bytes)} of full documents`} />
+        <Stat label="Connected" value={connected(total.connection_seconds)} hint="all subscribers together" />
       </dl>
       <div class="plots">
-        <Card><Plot bars label="Messages per hour" times={times} format={short} series={[{ label: 'messages', tone: 'accent', values: hours.map(h => h.messages ?? 0) }]} /></Card>
-        <Card><Plot label="Connections" times={times} format={short} series={[{ label: 'connections', tone: 'ok', fill: true, values: hours.map(h => h.connections ?? 0) }]} /></Card>
-        <Card><Plot label="Bytes per hour" times={times} format={bytes} series={[
-          { label: 'sent', tone: 'accent', fill: true, values: hours.map(h => h.bytes ?? 0) }, { label: 'saved', tone: 'ok', values: hours.map(h => h.bytes_saved ?? 0) }]} /></Card>
-        {has(h => h.latency_p50_ms) && <Card><Plot label="Delivery latency" times={times} format={n => `${Math.round(n)} ms`} series={[
-          { label: 'median', tone: 'accent', values: hours.map(h => h.latency_p50_ms ?? null) }, { label: '99 %', tone: 'warn', values: hours.map(h => h.latency_p99_ms ?? null) }]} /></Card>}
-        {outcomes.length > 0 && <Card><Plot label="Polls by outcome" times={times} format={short} series={
-          outcomes.map((o, i) => ({ label: o, tone: (['ok', 'accent', 'warn', 'bad', 'muted'] as const)[i % 5]!, values: hours.map(h => h.polls?.[o] ?? 0) }))} /></Card>}
+        <Card><Plot bars label="Messages per hour" times={times} format={short} series={[{ label: 'messages', tone: 'accent', values: of(s => s.messages) }]} /></Card>
+        <Card><Plot bars label="Connections, on average" times={times} format={short} series={[
+          { label: 'connections', tone: 'ok', values: of(s => s.connection_seconds / s.seconds) }]} /></Card>
+        <Card><Plot bars label="Bytes per hour" times={times} format={bytes} series={[
+          { label: 'as full documents', tone: 'muted', values: of(s => s.full_bytes) }, { label: 'sent', tone: 'accent', values: of(s => s.bytes) }]} /></Card>
+        <Card><Plot bars label="Publications per hour" times={times} format={short} series={[{ label: 'publications', tone: 'accent', values: of(s => s.publications) }]} /></Card>
+        {total.polls > 0 && <Card><Plot bars label="Polls per hour" times={times} format={short} series={[
+          { label: 'polls', tone: 'accent', values: of(s => s.polls) }, { label: 'not modified', tone: 'ok', values: of(s => s.polls_not_modified) }]} /></Card>}
       </div>
     </>
   );
 }
+
+const connected = (seconds: number): string => seconds < 3600 ? `${count(seconds / 60)} min` : `${count(seconds / 3600)} h`;
