@@ -160,6 +160,18 @@ func (c *Catalog) Audit(ctx context.Context, actor *Actor, page Page) (Listing[A
 	return c.store.Audit(ctx, page)
 }
 
+// Administer does something to what belongs to no account, for admins, and keeps it on record. act says what it was done to.
+func (c *Catalog) Administer(ctx context.Context, actor *Actor, action string, act func() (subject string, err error)) error {
+	if !actor.Admin() {
+		return errAdminOnly
+	}
+	subject, err := act()
+	if err != nil {
+		return err
+	}
+	return c.store.Update(ctx, func(tx *store.Tx) error { return c.audit(tx, actor, action, subject, "") })
+}
+
 // audit records what an admin did to somebody else's things, in the transaction that does it.
 func (c *Catalog) audit(tx *store.Tx, actor *Actor, action, subject, ownerID string) error {
 	if !actor.Admin() || actor.User.ID == ownerID {

@@ -80,7 +80,7 @@ func (s *server) start() {
 		s.t.Fatal(err)
 	}
 	s.meter = usage.New(s.store, usage.Options{Log: opts.Log})
-	mopts := Options{Catalog: s.catalog, Documents: s.docs, Counter: s.grid, Usage: s.meter, Tester: &pretender{},
+	mopts := Options{Catalog: s.catalog, Documents: s.docs, Counter: s.grid, Usage: s.meter, Tester: &pretender{}, Health: well{}, Gateway: &echo{},
 		Topics: s.topics, Sources: s.grid, Connections: s.streams, Now: s.now.now, Log: opts.Log}
 	if s.options.manage != nil {
 		s.options.manage(&mopts)

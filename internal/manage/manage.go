@@ -32,6 +32,8 @@ type Options struct {
 	Topics    Topics
 	Sources   Sources
 	Tester    Tester
+	Health    Health
+	Gateway   http.Handler // the gateway's administration; nil where there is none
 
 	Connections Connections // nil where there are none
 	// RequestsPerMinute limits callers who are nobody yet, per address; 0 = unlimited. Users have quotas.
@@ -112,11 +114,16 @@ func (a *api) admin(mux openapi.Mux) *huma.OpenAPI {
 			"An admin may also use every operation of the management API on other people's users, apps and topics; that is recorded.",
 		BasePaths: []string{BasePath, latestPath},
 		Security:  bearer,
-		Tags:      []*huma.Tag{{Name: adminTag, Description: "Accounts, and what admins did to them"}},
+		Tags: []*huma.Tag{
+			{Name: adminTag, Description: "Accounts, and what admins did to them"},
+			{Name: gatewayTag, Description: "APIs that the gateway forwards, what runs before them, and who may call them"},
+		},
 	})
 	a.administration(h)
 	a.connections(h)
 	a.adminUsage(h)
+	a.health(h)
+	a.gateway(h)
 	return openapi.Describe(h)
 }
 

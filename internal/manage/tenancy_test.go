@@ -33,6 +33,14 @@ var goodBodies = map[string]any{
 	"update-topic":         map[string]any{"name": "Eve's"},
 	"update-app-topic":     map[string]any{"name": "Eve's"},
 	"admin-update-user":    map[string]any{"status": "active"},
+
+	"gateway-create-api":      map[string]any{"name": "eves"},
+	"gateway-update-api":      map[string]any{"name": "eves"},
+	"gateway-create-plugin":   map[string]any{"name": "key-auth"},
+	"gateway-update-plugin":   map[string]any{"enabled": false},
+	"gateway-create-consumer": map[string]any{"username": "eve"},
+	"gateway-update-consumer": map[string]any{"username": "eve"},
+	"gateway-create-key":      map[string]any{},
 }
 
 // ownRoutes have no identifier: everybody has their own.

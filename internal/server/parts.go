@@ -33,6 +33,7 @@ type parts struct {
 	ports    *ports
 	edition  freshet.Edition
 	log      *slog.Logger
+	health   *readiness
 
 	// Owned by the stages.
 	store      *store.Store
@@ -134,6 +135,14 @@ func (p *parts) openGateway(ctx context.Context) error {
 	return nil
 }
 
+// gatewayAdministration is for admins of the management API; nil where the gateway is elsewhere.
+func (p *parts) gatewayAdministration() http.Handler {
+	if !p.settings.Has(settings.RoleGateway) {
+		return nil
+	}
+	return &p.administration
+}
+
 func (p *parts) closeGateway(context.Context) error {
 	if p.registry != nil {
 		p.registry.Close()
@@ -174,6 +183,8 @@ func (p *parts) platformAPIs() (apis []gateway.API, err error) {
 			Sources:           p.grid,
 			Connections:       p.connections(),
 			Tester:            p.tester,
+			Health:            p.health,
+			Gateway:           p.gatewayAdministration(),
 			RequestsPerMinute: p.settings.Manage.RequestsPerMinute,
 			Log:               p.log,
 		})

@@ -89,6 +89,18 @@ func answer(err error) string {
 	return ok
 }
 
+// Health is the report for admins: in a word, and each part.
+func (r *readiness) Health(ctx context.Context) (status string, checks map[string]string) {
+	switch rep := r.ask(ctx); {
+	case rep.Ready:
+		return "ready", rep.Checks
+	case rep.Phase == phaseNames[serving]:
+		return "failing", rep.Checks
+	default:
+		return rep.Phase, rep.Checks
+	}
+}
+
 func (r *readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	rep := r.ask(req.Context())
 	status := http.StatusOK

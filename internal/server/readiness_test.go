@@ -57,6 +57,24 @@ func TestReadyMeansServingWithEveryCheckPassed(t *testing.T) {
 	}
 }
 
+func TestHealthIsOneWordForAdmins(t *testing.T) {
+	r := &readiness{}
+	for _, c := range []struct {
+		enter phase
+		want  string
+	}{{starting, "starting"}, {serving, "ready"}, {draining, "draining"}} {
+		r.enter(c.enter)
+		if got, _ := r.Health(t.Context()); got != c.want {
+			t.Errorf("%v: %s, want %s", c.enter, got, c.want)
+		}
+	}
+	r.enter(serving)
+	r.add(check{name: "grid", ask: func(context.Context) error { return errors.New("no quorum") }})
+	if got, checks := r.Health(t.Context()); got != "failing" || checks["grid"] != "no quorum" {
+		t.Errorf("%s %v", got, checks)
+	}
+}
+
 func TestAProbeWaitsForTheSlowestCheckAndNoLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &readiness{}

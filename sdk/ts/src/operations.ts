@@ -181,6 +181,13 @@ export type FieldError = {
   message: string;
 };
 
+export type Health = {
+  /** Its parts: ok, or what is wrong */
+  checks: Record<string, unknown>;
+  /** Whether the process that answered should be sent requests */
+  status: "ready" | "starting" | "draining" | "failing";
+};
+
 export type Link = {
   /** A path that begins with the version; put /api in front of it */
   href: string;
@@ -605,6 +612,46 @@ export interface Admin {
   adminCutConnection(connectionId: string): Promise<void>;
   /** Why a connection gets nothing */
   adminExplainConnection(connectionId: string): Promise<Explanation>;
+  /** List registered APIs */
+  gatewayListApis(query?: { offset?: string; size?: string }): Promise<Record<string, unknown>>;
+  /** Register an API */
+  gatewayCreateApi(body: Record<string, unknown>): Promise<Record<string, unknown>>;
+  /** Delete an API with its plugins */
+  gatewayDeleteApi(api: string): Promise<void>;
+  /** Read an API */
+  gatewayGetApi(api: string): Promise<Record<string, unknown>>;
+  /** Change an API */
+  gatewayUpdateApi(api: string, body: Record<string, unknown>): Promise<Record<string, unknown>>;
+  /** List the plugins of an API */
+  gatewayListApiPlugins(api: string, query?: { offset?: string; size?: string }): Promise<Record<string, unknown>>;
+  /** Add a plugin to an API */
+  gatewayCreatePlugin(api: string, body: Record<string, unknown>): Promise<Record<string, unknown>>;
+  /** List consumers */
+  gatewayListConsumers(query?: { offset?: string; size?: string }): Promise<Record<string, unknown>>;
+  /** Create a consumer */
+  gatewayCreateConsumer(body: Record<string, unknown>): Promise<Record<string, unknown>>;
+  /** Delete a consumer with its keys */
+  gatewayDeleteConsumer(consumer: string): Promise<void>;
+  /** Read a consumer */
+  gatewayGetConsumer(consumer: string): Promise<Record<string, unknown>>;
+  /** Change a consumer */
+  gatewayUpdateConsumer(consumer: string, body: Record<string, unknown>): Promise<Record<string, unknown>>;
+  /** List the keys of a consumer */
+  gatewayListKeys(consumer: string, query?: { offset?: string; size?: string }): Promise<Record<string, unknown>>;
+  /** Give a consumer a key */
+  gatewayCreateKey(consumer: string, body: Record<string, unknown>): Promise<Record<string, unknown>>;
+  /** Take a key away */
+  gatewayDeleteKey(consumer: string, key: string): Promise<void>;
+  /** List the plugins of all APIs */
+  gatewayListPlugins(query?: { offset?: string; size?: string }): Promise<Record<string, unknown>>;
+  /** Remove a plugin */
+  gatewayDeletePlugin(plugin: string): Promise<void>;
+  /** Read a plugin */
+  gatewayGetPlugin(plugin: string): Promise<Record<string, unknown>>;
+  /** Change a plugin, or switch it */
+  gatewayUpdatePlugin(plugin: string, body: Record<string, unknown>): Promise<Record<string, unknown>>;
+  /** See how every part is */
+  adminHealth(): Promise<Health>;
   /** What everybody used */
   adminUsage(query?: { from?: string; to?: string }): Promise<UsageReport>;
   /** Find users */
@@ -618,6 +665,26 @@ export const adminRoutes: Record<keyof Admin, string> = {
   adminListConnections: 'GET /admin/connections',
   adminCutConnection: 'DELETE /admin/connections/{connection_id}',
   adminExplainConnection: 'GET /admin/connections/{connection_id}/explain',
+  gatewayListApis: 'GET /admin/gateway/apis',
+  gatewayCreateApi: 'POST /admin/gateway/apis',
+  gatewayDeleteApi: 'DELETE /admin/gateway/apis/{api}',
+  gatewayGetApi: 'GET /admin/gateway/apis/{api}',
+  gatewayUpdateApi: 'PATCH /admin/gateway/apis/{api}',
+  gatewayListApiPlugins: 'GET /admin/gateway/apis/{api}/plugins',
+  gatewayCreatePlugin: 'POST /admin/gateway/apis/{api}/plugins',
+  gatewayListConsumers: 'GET /admin/gateway/consumers',
+  gatewayCreateConsumer: 'POST /admin/gateway/consumers',
+  gatewayDeleteConsumer: 'DELETE /admin/gateway/consumers/{consumer}',
+  gatewayGetConsumer: 'GET /admin/gateway/consumers/{consumer}',
+  gatewayUpdateConsumer: 'PATCH /admin/gateway/consumers/{consumer}',
+  gatewayListKeys: 'GET /admin/gateway/consumers/{consumer}/key-auth',
+  gatewayCreateKey: 'POST /admin/gateway/consumers/{consumer}/key-auth',
+  gatewayDeleteKey: 'DELETE /admin/gateway/consumers/{consumer}/key-auth/{key}',
+  gatewayListPlugins: 'GET /admin/gateway/plugins',
+  gatewayDeletePlugin: 'DELETE /admin/gateway/plugins/{plugin}',
+  gatewayGetPlugin: 'GET /admin/gateway/plugins/{plugin}',
+  gatewayUpdatePlugin: 'PATCH /admin/gateway/plugins/{plugin}',
+  adminHealth: 'GET /admin/health',
   adminUsage: 'GET /admin/usage',
   adminListUsers: 'GET /admin/users',
   adminUpdateUser: 'PATCH /admin/users/{user_id}',
