@@ -400,13 +400,19 @@ async function administering(page) {
   await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
   await page.getByRole('table').getByText('disabled').waitFor();
   expect((await api('PUT', '/session', ada)).status === 401, 'a disabled user may sign in');
-  for (const [link, name] of [['Connections', '25-connections'], ['Usage', '26-server-usage'], ['Gateway', '27-gateway'], ['Health', '28-health'], ['Audit log', '29-audit']]) {
+  for (const [link, name] of [['Connections', '25-connections'], ['Usage', '26-server-usage'], ['Health', '28-health'], ['Audit log', '29-audit']]) {
     await page.getByRole('link', { name: link }).click();
     await heading(page, link);
     await page.locator('.empty, table, .plot').first().waitFor();
     await picture(page, name);
   }
   await page.getByText('user.administer').waitFor();
+  await page.getByRole('link', { name: 'Health' }).click();
+  await page.getByRole('table').getByText('store').waitFor();
+  await page.locator('.stat').getByText('ready').waitFor();
+  await gateway(page);
+  await page.getByRole('link', { name: 'Audit log' }).click();
+  for (const act of ['create_api', 'create_plugin', 'create_consumer', 'create_key', 'delete_api']) await page.getByText('gateway.' + act).first().waitFor();
   await page.setViewportSize(phone);
   await page.getByRole('button', { name: 'Open menu' }).click();
   await page.screenshot({ path: `${pictures}/30-menu-phone.png` });
@@ -414,6 +420,56 @@ async function administering(page) {
   await page.setViewportSize(desktop);
   await page.getByRole('button', { name: 'Dark' }).click();
   expect(await page.evaluate(() => document.documentElement.dataset.theme) === 'dark', 'the theme cannot be chosen');
+}
+
+/** Puts the weather behind the gateway, with a key, as an admin would. */
+async function gateway(page) {
+  await page.getByRole('link', { name: 'Gateway' }).click();
+  await page.getByText('No API is registered').waitFor();
+  await page.getByRole('button', { name: 'New API' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Name', { exact: true }).fill('weather');
+  await dialog.getByLabel('Path', { exact: true }).fill('/weather');
+  await dialog.getByLabel('Upstream URL').fill('nowhere');
+  await dialog.getByRole('button', { name: 'Register API' }).click();
+  await dialog.getByText('is not a url').waitFor();
+  await dialog.getByLabel('Upstream URL').fill(target);
+  await audit(page, 'the dialog of a new API');
+  await page.screenshot({ path: `${pictures}/27-new-api.png` });
+  await dialog.getByRole('button', { name: 'Register API' }).click();
+  const forwarded = async (key) => (await fetch(base + '/weather/today', { headers: key ? { apikey: key } : {} })).status;
+  await page.getByRole('button', { name: 'Plugins of weather' }).click();
+  expect(await forwarded() === 200, 'a registered API is not forwarded');
+  await dialog.getByRole('button', { name: 'Add plugin' }).click();
+  await dialog.getByRole('alert').waitFor();
+  await dialog.getByLabel('Per minute').fill('100');
+  await dialog.getByRole('button', { name: 'Add plugin' }).click();
+  await dialog.getByText('minute: 100').waitFor();
+  await dialog.getByLabel('Add a plugin').selectOption('key-auth');
+  await dialog.getByRole('button', { name: 'Add plugin' }).click();
+  await dialog.getByRole('button', { name: 'Switch off key-auth' }).waitFor();
+  await audit(page, 'the dialog of plugins');
+  await page.screenshot({ path: `${pictures}/27-plugins.png` });
+  await page.keyboard.press('Escape');
+  expect(await forwarded() === 401, 'key-auth lets everybody through');
+  await page.getByRole('button', { name: 'New consumer' }).click();
+  await dialog.getByLabel('Name').fill('mobile');
+  await dialog.getByRole('button', { name: 'Create consumer' }).click();
+  await page.getByRole('button', { name: 'Keys of mobile' }).click();
+  await dialog.getByRole('button', { name: 'New key' }).click();
+  await dialog.getByRole('button', { name: 'Copy key' }).click();
+  expect(await forwarded(await page.evaluate(() => navigator.clipboard.readText())) === 200, 'the key that was made does not work');
+  await audit(page, 'the dialog of keys');
+  await page.screenshot({ path: `${pictures}/27-keys.png` });
+  await dialog.getByRole('button', { name: 'Delete this key' }).click();
+  await dialog.getByRole('button', { name: 'Delete key' }).click();
+  await dialog.getByText('None yet').waitFor();
+  await page.keyboard.press('Escape');
+  await picture(page, '27-gateway');
+  await page.getByRole('button', { name: 'Delete API weather' }).click();
+  await dialog.getByRole('button', { name: 'Delete' }).click();
+  await page.getByText('No API is registered').waitFor();
+  expect(await forwarded() === 404, 'a deleted API is forwarded');
 }
 
 const began = Date.now();

@@ -26,8 +26,8 @@ export interface Topic {
 }
 export interface AuditEntry { id: string; at: string; actor: string; action: string; subject: string }
 export interface Connection {
-  id: string; user_id?: string; app_id?: string; topic_id?: string; address?: string; connected_at?: string;
-  node?: string; mode?: string; messages?: number; bytes?: number; user_agent?: string;
+  id: string; node: string; user: string; app: string; topic: string; since: string; remote: string; mode: 'patch' | 'snapshot';
+  encoding: string; transport: string; filtered: boolean; bytes: number; lag: number; behind: boolean;
 }
 export interface UsageCounts {
   messages: number; bytes: number; full_bytes: number; bytes_saved: number; publications: number;

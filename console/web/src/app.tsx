@@ -15,7 +15,8 @@ import { NewTopic } from './pages/topicform';
 import { TopicPage } from './pages/topic';
 import { Account } from './pages/account';
 import { Users } from './pages/users';
-import { Audit, Connections, Gateway, Health, ServerUsage } from './pages/admin';
+import { Audit, Connections, Health, ServerUsage } from './pages/admin';
+import { Gateway } from './pages/gateway';
 
 type Params = Record<string, string>;
 

@@ -1,57 +1,48 @@
-// For admins: connections, usage, the gateway, health and the audit log.
+// For admins: connections, usage, health and the audit log.
 import { useState } from 'preact/hooks';
-import { type AuditEntry, call, type Connection, Failure, get, id, type Page } from '../api';
-import { ago, bytes, count, date, plural } from '../format';
-import { Badge, Button, Card, Code, Confirm, Empty, Head, Input, Pager, Show, Stat, Table, toast, useLoad } from '../ui';
+import { type AuditEntry, call, config, type Connection, get, id, type Page } from '../api';
+import { ago, bytes, date, plural } from '../format';
+import { Link } from '../router';
+import { Badge, Button, Card, Confirm, Empty, Head, Input, Pager, Show, Stat, Table, toast, useLoad } from '../ui';
 import { UsageOf } from './usage';
 
-/** What is loaded where the server may not have it yet. */
-async function maybe<T>(load: Promise<T>): Promise<T | null> {
-  try { return await load; } catch (e) {
-    if (e instanceof Failure && (e.status === 404 || e.status === 405)) return null;
-    throw e;
-  }
-}
+const perPage = 50;
 
 export function Connections() {
   const [filter, setFilter] = useState({ user: '', app: '', topic: '' });
   const [cutting, setCutting] = useState<Connection>();
-  const query = Object.entries(filter).filter(([, v]) => v).map(([k, v]) => `${k}=${encodeURIComponent(v)}`).join('&');
-  const list = useLoad(s => maybe(get<Page<Connection>>('/admin/connections?per_page=200' + (query ? '&' + query : ''), s)), [query]);
+  const [page, setPage] = useState(0);
+  const query = Object.entries(filter).filter(([, v]) => v).map(([k, v]) => `&${k}=${encodeURIComponent(v.trim())}`).join('');
+  const put = (change: Partial<typeof filter>): void => { setPage(0); setFilter({ ...filter, ...change }); };
+  const list = useLoad(s => get<Page<Connection>>(`/admin/connections?per_page=${perPage}&page=${page}${query}`, s), [query, page]);
   return (
     <>
-      <Head title="Connections" actions={<Button icon="renew" onClick={list.again}>Refresh</Button>}>Everybody who is subscribed right now.</Head>
-      <Show of={list}>{p => p === null ? (
-        <Card><Empty icon="plug" title="This server does not list connections yet">
-          <p>Once it does, this page shows every open stream and can cut it. How many there are is in the metrics:</p>
-          <Code what="the command" text="curl -s http://127.0.0.1:8001/metrics | grep freshet" />
-          <p>To end all streams of an account today, disable it under Users.</p>
-        </Empty></Card>
-      ) : (
-        <>
-          <div class="trio">
-            <Input label="User" mono value={filter.user} onInput={user => setFilter({ ...filter, user })} placeholder="identifier" />
-            <Input label="App" mono value={filter.app} onInput={app => setFilter({ ...filter, app })} placeholder="identifier" />
-            <Input label="Topic" mono value={filter.topic} onInput={topic => setFilter({ ...filter, topic })} placeholder="identifier" />
-          </div>
-          <Card flush title={plural(p.total, 'connection')}>
-            {p.items.length === 0 ? <Empty icon="plug" title="Nobody is connected"><p>Subscribers appear here as soon as they follow a topic.</p></Empty> :
-              <Table label="Connections" rows={p.items} columns={[
-                { head: 'Address', cell: c => <span class="two-lines"><code>{c.address ?? '–'}</code><small>{c.user_agent ?? c.node ?? ''}</small></span> },
-                { head: 'Topic', cell: c => <code class="clip">{c.topic_id ?? '–'}</code> },
-                { head: 'User', cell: c => <code class="clip">{c.user_id ?? '–'}</code> },
-                { head: 'Since', class: 'right dim', cell: c => c.connected_at ? ago(c.connected_at) : '–' },
-                { head: 'Sent', class: 'right', cell: c => c.bytes === undefined ? '–' : `${bytes(c.bytes)}, ${count(c.messages ?? 0)}` },
-                { head: '', class: 'right', cell: c => <Button small kind="danger" onClick={() => setCutting(c)}>Cut<span class="offscreen"> connection {c.id}</span></Button> },
-              ]} />}
-          </Card>
-        </>
+      <Head title="Connections" actions={<Button icon="renew" onClick={list.again}>Refresh</Button>}>Everybody who is subscribed right now, on the node that answers.</Head>
+      <div class="trio">
+        <Input label="User" mono value={filter.user} onInput={user => put({ user })} placeholder="identifier" />
+        <Input label="App" mono value={filter.app} onInput={app => put({ app })} placeholder="identifier" />
+        <Input label="Topic" mono value={filter.topic} onInput={topic => put({ topic })} placeholder="identifier" />
+      </div>
+      <Show of={list}>{p => (
+        <Card flush title={plural(p.total, 'connection')}>
+          {p.items.length === 0 ? <Empty icon="plug" title={query ? 'Nobody matches' : 'Nobody is connected'}><p>Subscribers appear here as soon as they follow a topic.</p></Empty> :
+            <Table label="Connections" rows={p.items} columns={[
+              { head: 'From', cell: c => <span class="two-lines"><code>{c.remote}</code><small>node {c.node}</small></span> },
+              { head: 'Topic and user', cell: c => <span class="two-lines"><Link to={`/topics/${id(c.topic)}`}><code class="clip" title={c.topic}>{c.topic}</code></Link><small><code class="clip" title={c.user}>{c.user}</code></small></span> },
+              { head: 'Gets', cell: c => [c.mode === 'patch' ? 'patches' : 'snapshots', c.filtered && 'filtered', c.encoding === 'compressed' && 'compressed'].filter(Boolean).join(', ') },
+              { head: 'State', cell: c => c.behind || c.lag > 0 ? <Badge tone="warn">{plural(c.lag, 'version')} behind</Badge> : <Badge tone="ok">up to date</Badge> },
+              { head: 'Since', class: 'right dim', cell: c => ago(c.since) },
+              { head: 'Sent', class: 'right', cell: c => bytes(c.bytes) },
+              { head: '', class: 'right', cell: c => <Button small kind="danger" onClick={() => setCutting(c)}>Cut<span class="offscreen"> connection {c.id}</span></Button> },
+            ]} />}
+          <Pager page={p.page} perPage={p.per_page} total={p.total} onPage={setPage} />
+        </Card>
       )}</Show>
       {cutting && <Confirm title="Cut this connection?" verb="Cut" onClose={() => setCutting(undefined)} onConfirm={async () => {
         await call('DELETE', '/admin/connections/' + id(cutting.id));
         toast('The connection is cut');
         list.again();
-      }}><p>The stream ends at once. A client that reconnects by itself comes back unless its key is renewed or its account disabled.</p></Confirm>}
+      }}><p>The stream ends at once, and its client is asked to stay away for 30 seconds. To keep it out, renew the key or disable the account.</p></Confirm>}
     </>
   );
 }
@@ -60,69 +51,23 @@ export function ServerUsage() {
   return <><Head title="Usage">The whole server, over the last day.</Head><UsageOf path="/admin/usage" what="server" /></>;
 }
 
-interface GatewayAPI { id: string; name: string; upstream_url: string; request_path: string; strip_request_path?: boolean; preserve_host?: boolean; created_at?: number }
-interface Plugin { id: string; api_id: string; name: string; config: Record<string, unknown>; enabled: boolean }
-interface Consumer { id: string; username: string; custom_id?: string; created_at?: number }
-interface KongList<T> { data: T[]; total: number }
-interface GatewayState { apis: KongList<GatewayAPI>; plugins: KongList<Plugin>; consumers: KongList<Consumer> }
-
-export function Gateway() {
-  const state = useLoad<GatewayState | null>(async s => {
-    const apis = await maybe(get<KongList<GatewayAPI>>('/admin/gateway/apis', s));
-    if (!apis) return null;
-    const [plugins, consumers] = await Promise.all([get<KongList<Plugin>>('/admin/gateway/plugins', s), get<KongList<Consumer>>('/admin/gateway/consumers', s)]);
-    return { apis, plugins, consumers };
-  }, []);
-  return (
-    <>
-      <Head title="Gateway">APIs that this server forwards, what runs before them, and who may call them.</Head>
-      <Show of={state}>{g => g === null ? (
-        <Card><Empty icon="gateway" title="The gateway is administered on a private port">
-          <p>For safety, its administration listens on this server’s own machine only. From there:</p>
-          <Code what="the commands" text={`curl -X POST http://127.0.0.1:8001/apis/ \\\n  -d name=quotes -d upstream_url=http://127.0.0.1:9000 -d request_path=/quotes\ncurl -X POST http://127.0.0.1:8001/apis/quotes/plugins -d name=rate-limiting -d config.minute=60`} />
-        </Empty></Card>
-      ) : <GatewayLists state={g} />}</Show>
-    </>
-  );
-}
-
-function GatewayLists({ state: g }: { state: GatewayState }) {
-  const pluginsOf = (api: string): Plugin[] => g.plugins.data.filter(p => p.api_id === api);
-  return (
-    <>
-      <Card flush title={plural(g.apis.total, 'API')}>
-        {g.apis.data.length === 0 ? <Empty icon="gateway" title="No API is registered"><p>Register one to have it forwarded at a path of this server.</p></Empty> :
-          <Table label="APIs" rows={g.apis.data} columns={[
-            { head: 'Name', cell: a => <b>{a.name}</b> }, { head: 'Path', cell: a => <code>{a.request_path}</code> }, { head: 'Upstream', cell: a => <code class="clip">{a.upstream_url}</code> },
-            { head: 'Plugins', cell: a => pluginsOf(a.id).map(p => <Badge key={p.id} tone={p.enabled ? 'accent' : 'plain'}>{p.name}</Badge>) },
-          ]} />}
-      </Card>
-      <Card flush title={plural(g.consumers.total, 'consumer')}>
-        {g.consumers.data.length === 0 ? <Empty icon="key" title="No consumer"><p>Consumers hold the keys that APIs with key-auth ask for.</p></Empty> :
-          <Table label="Consumers" rows={g.consumers.data} columns={[{ head: 'Name', cell: c => <b>{c.username}</b> }, { head: 'Custom id', cell: c => c.custom_id ?? '–' }]} />}
-      </Card>
-    </>
-  );
-}
-
-interface HealthAnswer { status?: string; checks?: Record<string, unknown> }
+interface HealthAnswer { status: 'ready' | 'starting' | 'draining' | 'failing'; checks: Record<string, string> }
 
 export function Health() {
-  const health = useLoad(s => maybe(get<HealthAnswer>('/admin/health', s)), []);
+  const health = useLoad(s => get<HealthAnswer>('/admin/health', s), []);
   return (
     <>
-      <Head title="Health" actions={<Button icon="renew" onClick={health.again}>Check again</Button>}>Every part of this server.</Head>
-      <Show of={health}>{h => h === null ? (
-        <Card><Empty icon="health" title="Health is told on a private port">
-          <p>You are reading this, so the gateway and the management API work. The rest is told on this server’s own machine:</p>
-          <Code what="the command" text="curl -s http://127.0.0.1:8001/readyz" />
-        </Empty></Card>
-      ) : (
+      <Head title="Health" actions={<Button icon="renew" onClick={health.again}>Check again</Button>}>Every part of the node that answers.</Head>
+      <Show of={health}>{h => (
         <>
-          <dl class="stats"><Stat label="Server" value={<Badge tone={h.status === 'ready' || h.status === 'ok' ? 'ok' : 'bad'}>{h.status ?? 'unknown'}</Badge>} /></dl>
+          <dl class="stats">
+            <Stat label="Server" value={<Badge tone={h.status === 'ready' ? 'ok' : h.status === 'failing' ? 'bad' : 'warn'}>{h.status}</Badge>} hint="as its load balancer sees it" />
+            <Stat label="Version" value={config.value?.version ?? '–'} hint="of Freshet" />
+          </dl>
           <Card flush title="Parts">
-            <Table label="Parts" rows={Object.entries(h.checks ?? {}).map(([name, said]) => ({ id: name, said: String(said) }))} columns={[
-              { head: 'Part', cell: c => <b>{c.id}</b> }, { head: 'State', cell: c => <Badge tone={c.said === 'ok' ? 'ok' : 'bad'}>{c.said}</Badge> }]} />
+            <Table label="Parts" rows={Object.entries(h.checks).map(([name, said]) => ({ id: name, said }))} columns={[
+              { head: 'Part', cell: c => <span class="two-lines"><b>{c.id}</b><small>{parts[c.id] ?? ''}</small></span> },
+              { head: 'State', class: 'right', cell: c => <Badge tone={c.said === 'ok' ? 'ok' : 'bad'}>{c.said}</Badge> }]} />
           </Card>
         </>
       )}</Show>
@@ -130,7 +75,7 @@ export function Health() {
   );
 }
 
-const perPage = 50;
+const parts: Record<string, string> = { store: 'The database of accounts, apps and topics', grid: 'What nodes share: documents and notices' };
 
 export function Audit() {
   const [page, setPage] = useState(0);

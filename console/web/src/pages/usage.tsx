@@ -54,7 +54,7 @@ export function Usage({ report, what, again }: { report: UsageReport; what: stri
     </Empty></Card>
   );
   const total = report.total, slots = everyHour(report);
-  const times = slots.map(s => s.at / 1000), of = (f: (s: Slot) => number): number[] => slots.map(f);
+  const times = slots.map(s => s.at / 1000), of = (f: (s: Slot) => number): (number | null)[] => slots.map(s => f(s) || null); // no bar for nothing
   return (
     <>
       <dl class="stats">
@@ -65,7 +65,7 @@ export function Usage({ report, what, again }: { report: UsageReport; what: stri
       </dl>
       <div class="plots">
         <Card><Plot bars label="Messages per hour" times={times} format={short} series={[{ label: 'messages', tone: 'accent', values: of(s => s.messages) }]} /></Card>
-        <Card><Plot bars label="Connections, on average" times={times} format={short} series={[
+        <Card><Plot bars label="Connections, on average" times={times} format={n => n > 0 && n < 1 ? n.toFixed(2) : short(n)} series={[
           { label: 'connections', tone: 'ok', values: of(s => s.connection_seconds / s.seconds) }]} /></Card>
         <Card><Plot bars label="Bytes per hour" times={times} format={bytes} series={[
           { label: 'as full documents', tone: 'muted', values: of(s => s.full_bytes) }, { label: 'sent', tone: 'accent', values: of(s => s.bytes) }]} /></Card>
@@ -77,4 +77,4 @@ export function Usage({ report, what, again }: { report: UsageReport; what: stri
   );
 }
 
-const connected = (seconds: number): string => seconds < 3600 ? `${count(seconds / 60)} min` : `${count(seconds / 3600)} h`;
+const connected = (seconds: number): string => seconds < 120 ? `${count(seconds)} s` : seconds < 7200 ? `${count(seconds / 60)} min` : `${count(seconds / 3600)} h`;
