@@ -65,7 +65,7 @@ export function Usage({ report, what, again }: { report: UsageReport; what: stri
       </dl>
       <div class="plots">
         <Card><Plot bars label="Messages per hour" times={times} format={short} series={[{ label: 'messages', tone: 'accent', values: of(s => s.messages) }]} /></Card>
-        <Card><Plot bars label="Connections, on average" times={times} format={n => n > 0 && n < 1 ? n.toFixed(2) : short(n)} series={[
+        <Card><Plot bars label="Connections, on average" times={times} format={n => n > 0 && n < 1 ? String(Number(n.toPrecision(1))) : short(n)} series={[
           { label: 'connections', tone: 'ok', values: of(s => s.connection_seconds / s.seconds) }]} /></Card>
         <Card><Plot bars label="Bytes per hour" times={times} format={bytes} series={[
           { label: 'as full documents', tone: 'muted', values: of(s => s.full_bytes) }, { label: 'sent', tone: 'accent', values: of(s => s.bytes) }]} /></Card>
