@@ -79,13 +79,9 @@ func (n *NATS) beatAll() error {
 	for i, stream := range n.docStreams() {
 		shard := uint32(i * shards / n.opts.Streams)
 		began := time.Now()
-		seq, err := n.publish(n.ctx, &write{subject: n.subject("beat", shardToken(shard), n.node), expected: anySequence, ttl: time.Minute, body: []byte{format, 0}})
+		seq, err := n.beatOne(stream, shardToken(shard))
 		if err != nil {
 			return err
-		}
-		if seq < n.repairs.beats[stream] {
-			n.log.Error("the stream was emptied; documents are lost until they are published again", "stream", stream)
-			n.suspectAll(stream)
 		}
 		n.repairs.beats[stream] = seq
 		if time.Since(began) > time.Second {
@@ -93,6 +89,28 @@ func (n *NATS) beatAll() error {
 		}
 	}
 	return nil
+}
+
+// beatOne writes a beat in place of the last one. If that is not there any more, the stream may have been emptied, and may have
+// come far again since: everything is looked at.
+func (n *NATS) beatOne(stream, shard string) (seq uint64, err error) {
+	w := &write{subject: n.subject("beat", shard, n.node), expected: anySequence, ttl: time.Minute, body: []byte{format, 0}}
+	last := n.repairs.beats[stream]
+	if last > 0 {
+		w.expected = last
+	}
+	if seq, err = n.publish(n.ctx, w); !hasCode(err, codeWrongSequence) {
+		return seq, err
+	}
+	w.expected = anySequence
+	if seq, err = n.publish(n.ctx, w); err != nil {
+		return 0, err
+	}
+	if seq < last {
+		n.log.Error("the stream was emptied; documents are lost until they are published again", "stream", stream)
+	}
+	n.suspectAll(stream)
+	return seq, nil
 }
 
 // restoreStreams makes streams again that somebody deleted.
@@ -109,7 +127,7 @@ func (n *NATS) prove(ctx context.Context, subject string, seq uint64) (bool, err
 	shard, _, _ := strings.Cut(strings.TrimPrefix(subject, n.subject("doc", "")), ".")
 	m := newMark()
 	_, err := n.store(ctx, &write{
-		subject: n.subject("beat", shard, n.node), checked: subject, expected: seq, ttl: time.Minute, body: seal([]mark{m}, nil),
+		subject: n.subject("beat", shard, n.node+"-proof"), checked: subject, expected: seq, ttl: time.Minute, body: seal([]mark{m}, nil),
 	}, m)
 	if errors.Is(err, ErrConflict) || errors.Is(err, errOvertaken) {
 		return false, nil
