@@ -24,11 +24,7 @@ test: needs ## Run all tests, with the race detector
 	go test -race -shuffle=on -timeout 15m ./...
 	go -C bench test ./...
 	go -C console/build test -count=1 ./... # its inputs lie outside its module, where Go does not notice changes
-	go -C packaging test ./image ./compose ./systemd # and see chart
-
-.PHONY: chart
-chart: ## Lint and render the Helm chart and decode it; compiling Helm takes minutes, so test leaves it out
-	go -C packaging test ./chart
+	go -C packaging test ./...
 
 .PHONY: check
 check: ## Formatting, lint, known vulnerabilities, stale files
