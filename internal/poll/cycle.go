@@ -224,6 +224,10 @@ func (s *source) rest(asked *plan, pause time.Duration) {
 		if s.plan.every != asked.every {
 			pause = min(pause, s.plan.every)
 		}
+		if s.spread {
+			s.spread = false
+			pause += rand.N(s.plan.every) - s.plan.every/2
+		}
 		// A slow target gets a pause all the same.
 		left := max(time.Until(s.base())+pause, min(pause, s.plan.every)/4)
 		s.schedule(max(left, time.Until(s.notBefore)))
@@ -234,11 +238,12 @@ func (s *source) rest(asked *plan, pause time.Duration) {
 // crowded is how late a poll is that had to wait for its turn, and not just for a processor.
 const crowded = 10 * time.Millisecond
 
-// base is from when the next poll is counted. Being a little late does not add up; but whoever had to wait for his turn stays
-// where he got it, and so a crowd that began together is spread from its second round on. The caller holds mu.
+// base is from when the next poll is counted. Being a little late does not add up. But whoever had to wait for his turn moves
+// part of the way towards it: those that were due together and were served one after the other are apart from then on, and
+// so are those that were due one after the other and were served together, after a stall. The caller holds mu.
 func (s *source) base() time.Time {
-	if s.began.Sub(s.due) > crowded {
-		return s.began
+	if late := s.began.Sub(s.due); late > crowded {
+		return s.due.Add(rand.N(late))
 	}
 	return s.due
 }

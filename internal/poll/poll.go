@@ -131,6 +131,20 @@ type shard struct {
 
 	mu      sync.Mutex
 	sources map[string]*source // Guarded by mu.
+	second  int64              // Guarded by mu. The last one in which sources began, since the Poller's start.
+	begun   int                // Guarded by mu. How many did.
+}
+
+// crowd is how many sources begin within a second in one shard before they are driven apart: some hundreds in all.
+const crowd = 4
+
+// begins counts a source that polls at once, and reports whether it does so in a crowd. The caller holds mu.
+func (sh *shard) begins(second int64) bool {
+	if sh.second != second {
+		sh.second, sh.begun = second, 0
+	}
+	sh.begun++
+	return sh.begun > crowd
 }
 
 // New starts a Poller. Close it after use, before the grid and the router.
@@ -275,6 +289,7 @@ func (p *Poller) arrive(topicID string, why reason) {
 	s := sh.sources[topicID]
 	if s == nil {
 		s = newSource(p, sh, topicID, why)
+		s.spread = why == subscriber && sh.begins(int64(time.Since(p.leases.start)/time.Second))
 		sh.sources[topicID] = s
 		sh.mu.Unlock()
 		p.later(s.load)

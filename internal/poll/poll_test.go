@@ -725,16 +725,48 @@ func TestCrowdsAreSpread(t *testing.T) {
 		w.target.mu.Unlock()
 		w.poller = w.node(Options{}) // finds them all at once
 		after(3 * time.Second)
-		buckets := map[time.Duration]int{}
+		w.wantApart(topics, 0)
+	})
+}
+
+func TestACrowdThatComesTogetherIsPolledAtOnceAndThenApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newScript(counting), Options{})
+		const topics = 2000
 		for i := range topics {
-			buckets[w.target.times(fmt.Sprintf("topic%d", i))[0]/(100*time.Millisecond)]++
+			id := fmt.Sprintf("topic%d", i)
+			w.catalog.set(id, 2*time.Second)
+			defer w.join(id)()
 		}
-		for at, n := range buckets {
-			if n > topics/5 {
-				t.Errorf("%d of %d began within the same tenth of a second, %d", n, topics, at)
+		after(6 * time.Second)
+		for i := range topics {
+			at := w.target.times(fmt.Sprintf("topic%d", i))
+			if at[0] != 0 {
+				t.Fatalf("topic %d waited %v for its first poll", i, at[0])
+			}
+			if gap := at[1]; gap < 900*time.Millisecond || gap > 3100*time.Millisecond {
+				t.Errorf("topic %d was polled again after %v", i, gap)
+			}
+			if gap := at[2] - at[1]; !near(gap, 2*time.Second) {
+				t.Errorf("topic %d was polled for the third time after %v", i, gap)
 			}
 		}
+		w.wantApart(topics, 1)
 	})
+}
+
+// wantApart wants the nth polls of topic0, topic1 and so on spread over time.
+func (w *world) wantApart(topics, nth int) {
+	w.t.Helper()
+	buckets := map[time.Duration]int{}
+	for i := range topics {
+		buckets[w.target.times(fmt.Sprintf("topic%d", i))[nth]/(100*time.Millisecond)]++
+	}
+	for at, n := range buckets {
+		if n > topics/5 {
+			w.t.Errorf("%d of %d polls were within the same tenth of a second, %d", n, topics, at)
+		}
+	}
 }
 
 func TestAFailureSurvivesItsJourney(t *testing.T) {

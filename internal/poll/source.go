@@ -29,6 +29,7 @@ type source struct {
 	due      time.Time
 	busy     bool // a poll waits for its turn or is under way
 	again    bool // poll once more right after it
+	spread   bool // it began in a crowd, and leaves it with its second poll
 	parked   bool // kept only to remember what the target asked for
 	stopped  ending
 	finished bool
