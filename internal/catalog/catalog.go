@@ -28,19 +28,20 @@ type Documents interface {
 
 // Options are the settings that rules depend on.
 type Options struct {
-	Production    bool
-	OpenSignUp    bool
-	Reader        bool // only answers questions: writes nothing, and needs no right to
-	TokenLifetime time.Duration
-	TokenSecret   []byte // overrides the one in the store when not empty
-	AdminEmail    string
-	AdminPassword freshet.Secret
-	Quotas        freshet.Quotas // what accounts get that have none of their own
-	SignatureAge  time.Duration  // how old a client's signature may be; 0 = 24 h
-	Documents     Documents      // nil if there are none to forget
-	Hashing       Hashing        // the cost of a password; zero = the recommended one
-	Now           func() time.Time
-	Log           *slog.Logger
+	Production        bool
+	OpenSignUp        bool
+	Reader            bool // only answers questions: writes nothing, and needs no right to
+	TokenLifetime     time.Duration
+	TokenSecret       []byte // overrides the one in the store when not empty
+	AdminEmail        string
+	AdminPassword     freshet.Secret
+	Quotas            freshet.Quotas // what accounts get that have none of their own
+	ProvisionedTopics int64          // how many an app may have before its subscribers can make no more; 0 = any
+	SignatureAge      time.Duration  // how old a client's signature may be; 0 = 24 h
+	Documents         Documents      // nil if there are none to forget
+	Hashing           Hashing        // the cost of a password; zero = the recommended one
+	Now               func() time.Time
+	Log               *slog.Logger
 }
 
 // Catalog answers questions about what exists, and changes it.

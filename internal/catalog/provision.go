@@ -140,15 +140,27 @@ func (c *Catalog) provision(ctx context.Context, appID, id string, source *Sourc
 	if err := c.seals.seal(&topic, source.URL); err != nil {
 		return err
 	}
-	return c.store.Update(ctx, func(tx *store.Tx) error { return createOnce(tx, &topic) })
+	return c.store.Update(ctx, func(tx *store.Tx) error { return createOnce(tx, &topic, c.opts.ProvisionedTopics) })
 }
 
-func createOnce(tx *store.Tx, topic *freshet.Topic) error {
+// createOnce adds the topic unless it is there. When the app has as many topics as most says, subscribers get no more; its
+// owner does: that is a person, not whoever has the app's public key and a list of URLs. 0 is any number.
+func createOnce(tx *store.Tx, topic *freshet.Topic, most int64) error {
 	if _, err := tx.LockApp(topic.AppID); err != nil {
 		return err
 	}
 	if _, err := tx.LockTopic(topic.ID); freshet.KindOf(err) != freshet.NotFound {
 		return err // nil: it is there
+	}
+	if most > 0 {
+		n, err := tx.TopicCount(topic.AppID)
+		if err != nil {
+			return err
+		}
+		if n >= most {
+			return freshet.Errorf(freshet.ConnectionLimit,
+				"The app has %d topics: its subscribers can follow no more URLs until some leave, or limits.topics_per_app is raised", n)
+		}
 	}
 	return tx.CreateTopic(topic)
 }
@@ -224,7 +236,7 @@ func (c *Catalog) Retire(ctx context.Context, topicID string, present func(conte
 		return ignoreNotFound(err)
 	}
 	if here, err := present(ctx); err == nil && here {
-		return c.store.Update(ctx, func(tx *store.Tx) error { return createOnce(tx, &found.Topic) })
+		return c.store.Update(ctx, func(tx *store.Tx) error { return createOnce(tx, &found.Topic, 0) })
 	}
 	c.notify(ctx, grid.ScopeTopic, topicID)
 	c.forgetDocuments(ctx, []string{topicID})

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -107,6 +108,24 @@ func TestWhoMayProvision(t *testing.T) {
 	w.check(w.reopen(func(o *Options) { o.Production, o.AdminPassword = true, "something else" }))
 	_, err := w.Provision(t.Context(), sourceAsk("", "http://x.example.com/"))
 	wantKind(t, "no key in production", err, freshet.Unauthenticated)
+}
+
+func TestSubscribersMakeNoMoreTopicsThanTheAppMayHave(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, func(o *Options) { o.ProvisionedTopics = 3 })
+	ada, eve := w.provider(nil), w.provider(nil)
+	before, err := w.Topics(t.Context(), ada.actor, ada.app.ID, Page{Limit: 10})
+	w.check(err)
+	for n := before.Total; n < 3; n++ {
+		w.provide(sourceAsk(ada.app.SubscriberKey, fmt.Sprintf("http://example.com/%d", n)))
+	}
+	_, err = w.Provision(t.Context(), sourceAsk(ada.app.SubscriberKey, "http://example.com/more"))
+	wantKind(t, "one more", err, freshet.ConnectionLimit)
+	last := w.provide(sourceAsk(ada.app.SubscriberKey, "http://example.com/2")) // those that are there serve on
+	w.provide(sourceAsk(eve.app.SubscriberKey, "http://example.com/more"))
+	nobody := func(context.Context) (bool, error) { return false, nil }
+	w.check(w.Retire(t.Context(), last.ID, nobody))
+	w.provide(sourceAsk(ada.app.SubscriberKey, "http://example.com/more"))
 }
 
 func TestAnAutoProvisionedTopicBelongsToThoseWhoNameItsSource(t *testing.T) {

@@ -106,8 +106,9 @@ func (p *parts) openCatalog(ctx context.Context) (err error) {
 			MessagesPerMonth:  s.Quotas.MessagesPerMonth,
 			RequestsPerMinute: s.Manage.RequestsPerMinute,
 		},
-		Documents: p.router,
-		Log:       p.log,
+		ProvisionedTopics: s.Limits.TopicsPerApp,
+		Documents:         p.router,
+		Log:               p.log,
 	})
 	return err
 }

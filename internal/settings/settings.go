@@ -96,6 +96,7 @@ type Settings struct {
 	}
 	Limits struct {
 		ConnectionsPerAddress int64 // 0 means unlimited
+		TopicsPerApp          int64 // that subscribers can make; 0 means unlimited
 	}
 	Usage struct {
 		Retention time.Duration

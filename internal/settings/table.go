@@ -260,6 +260,10 @@ var table = []Entry{
 			"others a twentieth of the files that the process may open",
 		value: bind(func(s *Settings) *int64 { return &s.Limits.ConnectionsPerAddress }, count(1_000_000)),
 	}, {
+		Key: "limits.topics_per_app", Default: "10000",
+		Help:  "Topics that an app may have before its subscribers can make no more of them by naming URLs; 0 is unlimited",
+		value: bind(func(s *Settings) *int64 { return &s.Limits.TopicsPerApp }, count(10_000_000)),
+	}, {
 		Key: "usage.retention", Default: "2160h",
 		Help:  "How long the usage of each hour is kept; 2160h is 90 days",
 		value: bind(func(s *Settings) *time.Duration { return &s.Usage.Retention }, duration(24*time.Hour, 10*365*24*time.Hour)),

@@ -184,6 +184,16 @@ func (tx *Tx) CreateTopic(t *freshet.Topic) error {
 		millis(t.CreatedAt), millis(t.UpdatedAt))
 }
 
+// TopicCount is how many topics the app has.
+func (tx *Tx) TopicCount(appID string) (n int64, err error) {
+	err = tx.row(`SELECT topic_count FROM apps WHERE id = $1`, []any{appID}, &n)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = notFound("app")
+	}
+	tx.failed = err
+	return n, err
+}
+
 // LockTopic returns the topic and keeps others from changing it and its app until the transaction ends.
 func (tx *Tx) LockTopic(id string) (*TopicInApp, error) {
 	// The lock is the app's: all changes of topics go through it, and app before topic is the order of locks.
