@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unsafe"
@@ -61,7 +62,8 @@ type front struct {
 
 	stopped chan struct{} // closed when accept has returned, and with it the port is free
 
-	arrivals chan arrival // to goroutines that wait for one
+	arrivals chan arrival // to goroutines that wait for one; closed when accept has returned
+	waiting  atomic.Int32 // those goroutines
 
 	closing sync.Once
 	err     error // why, if it was not Close; set before done is closed
@@ -109,6 +111,7 @@ const crowd = 64
 // accept takes connections as they come, until the listener is closed.
 func (fr *front) accept(raw syscall.RawConn) {
 	defer close(fr.stopped)
+	defer close(fr.arrivals)
 	var pause time.Duration
 	for {
 		var failed syscall.Errno
@@ -225,24 +228,23 @@ func (fr *front) hire(a arrival) {
 	}
 }
 
-// workerIdle is how long a goroutine waits for its next arrival.
-const workerIdle = 5 * time.Second
+// maxWaiting is how many goroutines wait for arrivals when there are none: enough for a steady stream of them.
+const maxWaiting = 16
 
 func (fr *front) work(a arrival) {
 	buf := new([maxHead]byte)
-	idle := time.NewTimer(workerIdle)
-	defer idle.Stop()
-	for {
+	for ok := true; ok; a, ok = fr.next() {
 		fr.receive(a, buf)
-		idle.Reset(workerIdle)
-		select {
-		case a = <-fr.arrivals:
-		case <-idle.C:
-			return
-		case <-fr.done:
-			return
-		}
 	}
+}
+
+// next waits for an arrival, unless enough others do or the listener is closed.
+func (fr *front) next() (a arrival, ok bool) {
+	if fr.waiting.Add(1) <= maxWaiting {
+		a, ok = <-fr.arrivals
+	}
+	fr.waiting.Add(-1)
+	return a, ok
 }
 
 // receive serves a connection's request if it is there and plain, and leaves it to net/http otherwise.

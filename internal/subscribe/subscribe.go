@@ -178,8 +178,16 @@ func (s *Server) Close() error {
 
 // Streams implements fanout.FrontHandler.
 func (s *Server) Streams(r *http.Request) bool {
-	const param = "x-sd-transport"
-	return r.Header.Get(param) == "" && !strings.Contains(strings.ToLower(r.URL.RawQuery), param)
+	const param = "X-Sd-Transport"
+	if len(r.Header[param]) > 0 {
+		return false
+	}
+	for query := r.URL.RawQuery; len(query) >= len(param); query = query[1:] {
+		if query[0]|0x20 == 'x' && strings.EqualFold(query[:len(param)], param) {
+			return false
+		}
+	}
+	return true
 }
 
 // ServeHTTP answers one subscriber.
