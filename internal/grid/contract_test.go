@@ -13,22 +13,46 @@ import (
 	"github.com/freshet-io/freshet/internal/grid"
 )
 
-// pace is how quickly time passes for a contract. Claims and counters live for whole seconds on a cluster, and expire up to
-// late seconds after their time.
+// pace is how quickly time passes for a contract, on a machine that may be so busy that moments are seen long after they came.
+// A test may rely on half of a TTL being over before the TTL is, and on nothing that is closer.
 type pace struct {
-	ttl    time.Duration // of documents
-	margin time.Duration // how far from the moment of expiry it is safe to look
-	claim  time.Duration // the TTL of claims and counters
-	late   time.Duration
+	ttl    time.Duration           // of documents, claims and counters
+	look   time.Duration           // how often to look whether something is gone
+	late   time.Duration           // how long after its time something may be gone
 	settle func(until func() bool) // waits for what happens in other goroutines
 }
 
-// forEachGrid runs the contract on every engine. Memory runs in a bubble, so that its hours pass at once; NATS takes its time.
+// gone waits until what was made after a moment is gone, and wants that to be at its time. However late anybody looks: what is
+// gone before its time is seen to be gone too early.
+func (p pace) gone(t *testing.T, madeAfter time.Time, is func() bool) {
+	t.Helper()
+	for !is() {
+		if since := time.Since(madeAfter); since > p.ttl+p.look+p.late {
+			t.Fatalf("still there after %v", since)
+		}
+		time.Sleep(p.look)
+	}
+	if since := time.Since(madeAfter); since < p.ttl {
+		t.Fatalf("gone after %v, before its time", since)
+	}
+}
+
+// forEachGrid runs the contract on every engine, with time enough for anything.
 func forEachGrid(t *testing.T, contract func(t *testing.T, g grid.Grid, p pace)) {
+	forEachGridWithTTL(t, time.Hour, contract)
+}
+
+// forEachGridThatForgets runs a contract that waits until something expired.
+func forEachGridThatForgets(t *testing.T, contract func(t *testing.T, g grid.Grid, p pace)) {
+	forEachGridWithTTL(t, 6*time.Second, contract)
+}
+
+// forEachGridWithTTL takes a TTL for NATS, which takes its time. Memory runs in a bubble, so that its hours pass at once.
+func forEachGridWithTTL(t *testing.T, ttl time.Duration, contract func(t *testing.T, g grid.Grid, p pace)) {
 	t.Parallel()
 	t.Run("memory", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			p := pace{ttl: time.Hour, margin: time.Second, claim: 10 * time.Second, settle: func(func() bool) { synctest.Wait() }}
+			p := pace{ttl: time.Hour, look: time.Second, settle: func(func() bool) { synctest.Wait() }}
 			g := grid.NewMemory(grid.MemoryOptions{MessageTTL: p.ttl})
 			defer g.Close()
 			contract(t, g, p)
@@ -36,7 +60,7 @@ func forEachGrid(t *testing.T, contract func(t *testing.T, g grid.Grid, p pace))
 	})
 	t.Run("nats", func(t *testing.T) {
 		t.Parallel()
-		p := pace{ttl: 4 * time.Second, margin: 1500 * time.Millisecond, claim: 4 * time.Second, late: 2 * time.Second, settle: func(until func() bool) { eventually(t, until) }}
+		p := pace{ttl: ttl, look: 20 * time.Millisecond, late: time.Minute, settle: func(until func() bool) { eventually(t, until) }}
 		contract(t, openNATS(t, grid.NATSOptions{MessageTTL: p.ttl}), p)
 	})
 }
@@ -156,24 +180,17 @@ func TestWatchBeginsWithThePresent(t *testing.T) {
 }
 
 func TestExpiryAndDeletionEndTheEpoch(t *testing.T) {
-	forEachGrid(t, func(t *testing.T, g grid.Grid, p pace) {
-		var states []bool
-		stop, err := g.Watch(t.Context(), "a", func(d grid.Document) { states = append(states, !d.IsZero()) })
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer stop()
+	forEachGridThatForgets(t, func(t *testing.T, g grid.Grid, p pace) {
+		w := watch(t, g, "a")
 		first := put(t, g, "a", freshet.Position{}, "1")
-		time.Sleep(p.ttl - p.margin)
+		time.Sleep(p.ttl / 2)
+		last := time.Now() // the TTL counts from the last publication
 		first = put(t, g, "a", first, "2")
-		time.Sleep(p.ttl - p.margin)
-		if d := document(t, g, "a"); d.IsZero() {
-			t.Fatal("expired before its time: the TTL counts from the last publication")
-		}
-		time.Sleep(2 * p.margin)
-		if d := document(t, g, "a"); !d.IsZero() {
-			t.Fatal("still there after its time")
-		}
+		p.gone(t, last, func() bool {
+			d := document(t, g, "a")
+			return d.IsZero()
+		})
+		p.settle(func() bool { return len(w.states()) == 4 })
 		second := put(t, g, "a", freshet.Position{}, "3")
 		if second.Epoch == first.Epoch {
 			t.Error("the epoch survived expiry")
@@ -185,28 +202,28 @@ func TestExpiryAndDeletionEndTheEpoch(t *testing.T) {
 		if third.Epoch == second.Epoch {
 			t.Error("the epoch survived deletion")
 		}
-		if want := []bool{false, true, true, false, true, false, true}; fmt.Sprint(states) != fmt.Sprint(want) {
-			t.Errorf("the watch saw %v, want %v", states, want)
+		if got, want := w.states(), []bool{false, true, true, false, true, false, true}; fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("the watch saw %v, want %v", got, want)
 		}
 	})
 }
 
 func TestRenewalKeepsThePositionAndTheDocumentAlive(t *testing.T) {
-	forEachGrid(t, func(t *testing.T, g grid.Grid, p pace) {
+	forEachGridThatForgets(t, func(t *testing.T, g grid.Grid, p pace) {
 		first := put(t, g, "a", freshet.Position{}, "1")
-		time.Sleep(p.ttl - p.margin)
+		time.Sleep(p.ttl / 2)
+		renewed := time.Now()
 		again, err := g.Put(t.Context(), "a", first, grid.Document{Content: grid.Raw("1"), At: time.Now(), Renewal: true})
 		if err != nil || again != first {
 			t.Fatalf("renewed at %v, %v; want %v", again, err, first)
 		}
-		time.Sleep(p.ttl - p.margin)
-		if d := document(t, g, "a"); d.Position != first {
-			t.Errorf("got %v", d.Position)
-		}
-		time.Sleep(2 * p.margin)
-		if d := document(t, g, "a"); !d.IsZero() {
-			t.Error("still there")
-		}
+		p.gone(t, renewed, func() bool {
+			d := document(t, g, "a")
+			if !d.IsZero() && d.Position != first {
+				t.Fatalf("got %v", d.Position)
+			}
+			return d.IsZero()
+		})
 	})
 }
 
@@ -263,25 +280,33 @@ func TestNoticesReachEverybody(t *testing.T) {
 }
 
 func TestSwapAcquiresRenewsAndReleases(t *testing.T) {
-	forEachGrid(t, func(t *testing.T, g grid.Grid, p pace) {
+	forEachGridThatForgets(t, func(t *testing.T, g grid.Grid, p pace) {
+		value := func() string {
+			t.Helper()
+			is, err := g.Value(t.Context(), "lease")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return is
+		}
 		swap := func(old, new, want string) {
 			t.Helper()
-			got, err := g.Swap(t.Context(), "lease", old, new, p.claim)
+			got, err := g.Swap(t.Context(), "lease", old, new, p.ttl)
 			if err != nil || got != want {
 				t.Errorf("Swap(%q, %q) = %q, %v; want %q", old, new, got, err, want)
 			}
-			if read, err := g.Value(t.Context(), "lease"); err != nil || read != want {
-				t.Errorf("Value = %q, %v after Swap(%q, %q); want %q", read, err, old, new, want)
+			if read := value(); read != want {
+				t.Errorf("Value = %q after Swap(%q, %q); want %q", read, old, new, want)
 			}
 		}
 		swap("", "me", "me")
 		swap("", "you", "me")
-		time.Sleep(p.claim - p.margin)
+		time.Sleep(p.ttl / 2)
+		renewed := time.Now()
 		swap("me", "me", "me")
-		time.Sleep(p.claim - p.margin)
-		swap("", "you", "me")
+		swap("", "you", "me") // what is refused renews nothing
 		swap("you", "", "me")
-		time.Sleep(p.margin + p.late)
+		p.gone(t, renewed, func() bool { return value() == "" })
 		swap("me", "me", "")
 		swap("", "you", "you")
 		swap("you", "", "")
@@ -290,21 +315,34 @@ func TestSwapAcquiresRenewsAndReleases(t *testing.T) {
 }
 
 func TestCountersAddUpAndForget(t *testing.T) {
-	forEachGrid(t, func(t *testing.T, g grid.Grid, p pace) {
-		add := func(delta, want int64) {
+	forEachGridThatForgets(t, func(t *testing.T, g grid.Grid, p pace) {
+		add := func(delta int64) int64 {
 			t.Helper()
-			if got, err := g.Add(t.Context(), "c", delta, p.claim); err != nil || got != want {
-				t.Errorf("Add(%d) = %d, %v; want %d", delta, got, err, want)
+			sum, err := g.Add(t.Context(), "c", delta, p.ttl)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return sum
+		}
+		want := func(delta, want int64) {
+			t.Helper()
+			if got := add(delta); got != want {
+				t.Errorf("Add(%d) = %d, want %d", delta, got, want)
 			}
 		}
-		add(0, 0)
-		add(5, 5)
-		add(-2, 3)
-		time.Sleep(p.claim - p.margin)
-		add(0, 3)
-		time.Sleep(p.margin + p.late)
-		add(0, 0)
-		add(1, 1)
+		want(0, 0)
+		want(5, 5)
+		time.Sleep(p.ttl / 2)
+		last := time.Now() // the TTL counts from the last addition
+		want(-2, 3)
+		p.gone(t, last, func() bool {
+			sum := add(0)
+			if sum != 0 && sum != 3 {
+				t.Fatalf("the sum is %d", sum)
+			}
+			return sum == 0
+		})
+		want(1, 1)
 	})
 }
 

@@ -54,6 +54,16 @@ func watch(t *testing.T, g grid.Grid, topic string) *watched {
 	return w
 }
 
+// states says of each time whether there was a document.
+func (w *watched) states() (there []bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, d := range w.docs {
+		there = append(there, !d.IsZero())
+	}
+	return there
+}
+
 func (w *watched) last() grid.Document {
 	w.mu.Lock()
 	defer w.mu.Unlock()
