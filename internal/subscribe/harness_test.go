@@ -39,6 +39,7 @@ func forEachPath(t *testing.T, opts options, test func(t *testing.T, h *harness)
 		synctest.Test(t, func(t *testing.T) {
 			h := newHarness(t, opts, newPipeListener(), -1)
 			defer h.close()
+			h.slow = 0
 			test(t, h)
 		})
 	})
@@ -56,7 +57,8 @@ func forEachPath(t *testing.T, opts options, test func(t *testing.T, h *harness)
 	})
 }
 
-// options of a harness. The defaults are short, because event loops run in real time.
+// options of a harness. The defaults are so long that no limit is met by accident, since event loops run in real time and the
+// machine may be busy; a test that wants to meet one makes it short.
 type options struct {
 	heartbeat    time.Duration
 	writeTimeout time.Duration
@@ -81,7 +83,11 @@ type harness struct {
 	client  *http.Client
 	base    string
 	logs    *lockedBuffer
+	slow    time.Duration // how long after its time something may be seen: nothing in a bubble, a lot on a busy machine
 }
+
+// patience is how long anything may take before it is taken for a failure.
+const patience = time.Minute
 
 type dialer interface {
 	net.Listener
@@ -89,13 +95,13 @@ type dialer interface {
 }
 
 func newHarness(t *testing.T, opts options, ln dialer, loops int) *harness {
-	h := &harness{t: t, catalog: newFakeCatalog(), logs: new(lockedBuffer)}
+	h := &harness{t: t, catalog: newFakeCatalog(), logs: new(lockedBuffer), slow: patience}
 	h.catalog.quotas.Connections = opts.perAccount
 	log := slog.New(slog.NewTextHandler(h.logs, nil))
 	h.grid = grid.NewMemory(grid.MemoryOptions{MessageTTL: time.Hour})
 	h.router = router.New(h.grid, router.Options{Log: log, MessageTTL: time.Hour})
 	var err error
-	h.fanout, err = fanout.New(fanout.Options{Log: log, Heartbeat: opts.heartbeat, WriteTimeout: opts.writeTimeout, Loops: loops})
+	h.fanout, err = fanout.New(fanout.Options{Log: log, Heartbeat: opts.heartbeat, WriteTimeout: orHour(opts.writeTimeout), Loops: loops})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +113,7 @@ func newHarness(t *testing.T, opts options, ln dialer, loops int) *harness {
 	}
 	h.server = subscribe.New(
 		subscribe.Parts{Log: log, Catalog: h.catalog, Router: h.router, Fanout: h.fanout, Notices: h.grid, Sources: h.grid, Counters: h.grid, Meter: h.meter},
-		subscribe.Options{MaxConnections: opts.max, Recheck: opts.recheck, LongPoll: opts.longPoll, SnapshotTimeout: opts.snapshot})
+		subscribe.Options{MaxConnections: opts.max, Recheck: opts.recheck, LongPoll: orHour(opts.longPoll), SnapshotTimeout: orHour(opts.snapshot)})
 	h.catalog.quotas.MessagesPerMonth = opts.messages
 	h.http = &http.Server{Handler: h.server}
 	var served net.Listener = ln
@@ -122,6 +128,27 @@ func newHarness(t *testing.T, opts options, ln dialer, loops int) *harness {
 	}}
 	h.base = "http://subscriber.test"
 	return h
+}
+
+func orHour(d time.Duration) time.Duration {
+	if d == 0 {
+		return time.Hour
+	}
+	return d
+}
+
+// late is a context that promises to end in a while and, on a busy machine, may end later than that.
+type late struct {
+	context.Context
+	deadline time.Time
+}
+
+func (l late) Deadline() (time.Time, bool) { return l.deadline, true }
+
+// within returns a context for what shall be done in d.
+func (h *harness) within(d time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(h.t.Context(), d+h.slow)
+	return late{ctx, time.Now().Add(d)}, cancel
 }
 
 func (h *harness) close() {
@@ -338,6 +365,13 @@ func (c *fakeCatalog) lastAsk() catalog.SubscribeAsk {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.asks[len(c.asks)-1]
+}
+
+// asked is how often anybody asked.
+func (c *fakeCatalog) asked() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.asks)
 }
 
 func (c *fakeCatalog) setRefusal(key string, kind freshet.Kind) {

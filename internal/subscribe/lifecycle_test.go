@@ -3,7 +3,6 @@ package subscribe_test
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -21,7 +20,7 @@ import (
 )
 
 func TestDrainEndsEveryStreamAtItsOwnMoment(t *testing.T) {
-	const n, within = 60, 3 * time.Second
+	const n, within = 60, 9 * time.Second // so long that a busy machine does not stop for a good part of it
 	forEachPath(t, options{}, func(t *testing.T, h *harness) {
 		topic := h.topic("snapshot")
 		h.post(topic, `1`)
@@ -55,7 +54,7 @@ func TestDrainEndsEveryStreamAtItsOwnMoment(t *testing.T) {
 				ends = append(ends, time.Since(start))
 			})
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), within)
+		ctx, cancel := h.within(within)
 		defer cancel()
 		if err := h.server.Drain(ctx); err != nil {
 			t.Error(err)
@@ -70,7 +69,7 @@ func TestDrainEndsEveryStreamAtItsOwnMoment(t *testing.T) {
 				t.Errorf("%d of %d ended together, in fifth %d", count, n, b)
 			}
 		}
-		if len(waits) < n/2 || ends[len(ends)-1] > within {
+		if len(waits) < n/2 || ends[len(ends)-1] > within+h.slow {
 			t.Errorf("%d different waits; the last ended after %v", len(waits), ends[len(ends)-1])
 		}
 		late := h.get("/v1/topics/"+topic.ID, nil)
@@ -114,15 +113,12 @@ func TestOneWhoTakesNothingIsCutAndDisturbsNobody(t *testing.T) {
 		for ; h.server.Connections() == 2; n++ {
 			h.post(topic, fmt.Sprintf(`{"n":%d,"f":"%d%s"}`, n, n, filler))
 			s.expect("snapshot", "")
-			if time.Since(start) > 20*time.Second {
+			if time.Since(start) > 10*time.Second+h.slow {
 				t.Fatal("still there")
 			}
 			if n > 50 {
 				time.Sleep(10 * time.Millisecond)
 			}
-		}
-		if took := time.Since(start); took > 10*time.Second {
-			t.Errorf("it was cut after %v", took)
 		}
 		if cut := h.fanout.Stats().TimedOut; cut != 1 {
 			t.Errorf("%d were cut", cut)
@@ -210,7 +206,7 @@ func TestAHugeSnapshotArrivesWholeBesideSmallFrames(t *testing.T) {
 }
 
 func TestAStreamThatMustEndDoesNotWaitForADeafReader(t *testing.T) {
-	forEachPath(t, options{writeTimeout: 3 * time.Second, recheck: 100 * time.Millisecond}, func(t *testing.T, h *harness) {
+	forEachPath(t, options{recheck: 100 * time.Millisecond}, func(t *testing.T, h *harness) {
 		topic := h.topic("snapshot")
 		h.post(topic, `"`+strings.Repeat("x", 3<<20)+`"`)
 		deaf := h.rawGet("/v1/topics/" + topic.ID + "?X-Sd-Subscriber-Key=k")

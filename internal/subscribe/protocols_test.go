@@ -77,7 +77,7 @@ func TestEveryProtocolStreams(t *testing.T) {
 			if e, err := s.next(); err != nil || e.comment == "" {
 				t.Errorf("heartbeat: %v, %v", e, err)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			ctx, cancel := h.within(time.Second)
 			defer cancel()
 			done := make(chan error, 1)
 			go func() { done <- h.server.Drain(ctx) }()
