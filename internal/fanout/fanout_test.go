@@ -107,23 +107,39 @@ func TestChurnLosesNobody(t *testing.T) {
 					follow(t, srv.URL, 1<<30) // to the end
 				})
 			}
-			for served.Load() < 40*6 {
-				time.Sleep(5 * time.Millisecond)
-			}
-			time.Sleep(50 * time.Millisecond)
+			eventually(t, func() bool { return served.Load() == 40*6 && left.Load() == 40*5 && fan.Stats().Open == 40 })
 			groups[0].End([]byte("data: end\n\n"))
-			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			if err := fan.Drain(ctx); err != nil {
+			if err := fan.Drain(soon{ctx, time.Now().Add(3 * time.Second)}); err != nil {
 				t.Errorf("drain: %v", err)
 			}
 			readers.Wait()
 			close(stop)
 			writers.Wait()
+			eventually(t, func() bool { return left.Load() == served.Load() })
 			if s := fan.Stats(); s.Open != 0 || served.Load() != left.Load() {
 				t.Errorf("%d open; %d served, %d left", s.Open, served.Load(), left.Load())
 			}
 		})
+	}
+}
+
+// soon is a context that promises to end soon. A busy machine may need longer than that.
+type soon struct {
+	context.Context
+	deadline time.Time
+}
+
+func (s soon) Deadline() (time.Time, bool) { return s.deadline, true }
+
+// eventually waits for something that has no event of its own.
+func eventually(t *testing.T, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it did not come")
+		}
 	}
 }
 

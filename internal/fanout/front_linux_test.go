@@ -24,6 +24,7 @@ type frontTest struct {
 	mu   sync.Mutex
 	logs bytes.Buffer
 	own  int // requests that net/http did not see
+	http int // connections that net/http got
 }
 
 // Write takes log lines.
@@ -79,7 +80,13 @@ func startGated(t *testing.T, gate *Gate) *frontTest {
 		t.Fatal(err)
 	}
 	ft.ln = ft.fan.Front(inner, ft)
-	ft.srv = &http.Server{Handler: ft}
+	ft.srv = &http.Server{Handler: ft, ConnState: func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			ft.mu.Lock()
+			ft.http++
+			ft.mu.Unlock()
+		}
+	}}
 	go ft.srv.Serve(ft.ln)
 	t.Cleanup(func() {
 		ft.srv.Close()
@@ -88,7 +95,23 @@ func startGated(t *testing.T, gate *Gate) *frontTest {
 	return ft
 }
 
-// talk sends pieces one after the other and returns the connection.
+func (ft *frontTest) passedOn() int {
+	ft.mu.Lock()
+	defer ft.mu.Unlock()
+	return ft.http
+}
+
+// eventually waits for something that has no event of its own.
+func eventually(t *testing.T, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it did not come")
+		}
+	}
+}
+
+// talk sends pieces and returns the connection. What follows the first piece is sent when the front has passed that on.
 func (ft *frontTest) talk(pieces ...string) net.Conn {
 	ft.t.Helper()
 	c, err := net.Dial("tcp", ft.ln.Addr().String())
@@ -96,10 +119,11 @@ func (ft *frontTest) talk(pieces ...string) net.Conn {
 		ft.t.Fatal(err)
 	}
 	ft.t.Cleanup(func() { c.Close() })
-	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
+	before := ft.passedOn()
 	for i, p := range pieces {
 		if i > 0 {
-			time.Sleep(50 * time.Millisecond) // so that they come in packets of their own
+			eventually(ft.t, func() bool { return ft.passedOn() > before })
 		}
 		if _, err := io.WriteString(c, p); err != nil {
 			ft.t.Fatal(err)

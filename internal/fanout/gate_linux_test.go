@@ -22,7 +22,7 @@ func TestAFloodFromOneAddressLeavesRoomForOthers(t *testing.T) {
 		return c
 	}
 	served := func(c net.Conn, path string) bool {
-		_ = c.SetDeadline(time.Now().Add(5 * time.Second))
+		_ = c.SetDeadline(time.Now().Add(time.Minute))
 		_, err := io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n")
 		if err == nil {
 			_, err = c.Read(make([]byte, 1))
@@ -35,10 +35,11 @@ func TestAFloodFromOneAddressLeavesRoomForOthers(t *testing.T) {
 		path := []string{"/stream", "/plain", "/stream"}[i%3]
 		c := from("127.0.0.2")
 		if i%3 == 2 {
+			before := ft.passedOn()
 			if _, err := io.WriteString(c, "GET "); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(50 * time.Millisecond)
+			eventually(t, func() bool { return ft.passedOn() > before })
 			if _, err := io.WriteString(c, "/stream HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 				t.Fatal(err)
 			}
@@ -64,15 +65,11 @@ func TestAFloodFromOneAddressLeavesRoomForOthers(t *testing.T) {
 	for _, c := range held {
 		c.Close()
 	}
-	for range 500 { // until every one of them is noticed
+	eventually(t, func() bool { // every one of them is noticed
 		ft.fan.gate.mu.Lock()
-		left := len(ft.fan.gate.places)
-		ft.fan.gate.mu.Unlock()
-		if left == 1 {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+		defer ft.fan.gate.mu.Unlock()
+		return len(ft.fan.gate.places) == 1
+	})
 	for i := range limit {
 		if !served(from("127.0.0.2"), "/stream") {
 			t.Fatalf("a place that became free was not given again, after %d", i)
@@ -129,11 +126,5 @@ func TestAGateCountsNetworksAndSparesProxies(t *testing.T) {
 		t.Error("a second connection was served")
 	}
 	holder.Close()
-	for range 200 {
-		if err = get(); err == nil {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Errorf("nobody is served any more: %v", err)
+	eventually(t, func() bool { return get() == nil }) // somebody is served again
 }
