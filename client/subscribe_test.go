@@ -226,7 +226,7 @@ func TestChaosEndsWithTheSameDocument(t *testing.T) {
 	c := connect(t, &node{gateway: gateway.listener.Addr().String(), subscriber: subscriber.listener.Addr().String(), admin: n.admin})
 	f := newFixture(t, c, nil)
 
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*patience)
 	defer cancel()
 	followers := make([]*client.Stream, 4)
 	var wg sync.WaitGroup

@@ -159,7 +159,7 @@ type got struct {
 var client = &http.Client{
 	Transport:     &http.Transport{DisableKeepAlives: true, DisableCompression: true},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	Timeout:       30 * time.Second,
+	Timeout:       2 * time.Minute,
 }
 
 func send(t testing.TB, r *http.Request) got {

@@ -71,7 +71,7 @@ func openNATS(t *testing.T, opts grid.NATSOptions) *grid.NATS {
 // eventually waits for what other processes or servers bring about, and fails after a time that is far too long.
 func eventually(t *testing.T, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !done(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("it does not come about")
 		}

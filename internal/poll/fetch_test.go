@@ -57,7 +57,7 @@ func (o *origin) count() int {
 
 func testClient(t *testing.T, change ...func(*clientOptions)) *client {
 	t.Helper()
-	o := clientOptions{version: "test", timeout: 5 * time.Second, maxBody: 1 << 20}
+	o := clientOptions{version: "test", timeout: time.Minute, maxBody: 1 << 20}
 	for _, c := range change {
 		c(&o)
 	}
