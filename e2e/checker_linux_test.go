@@ -279,8 +279,9 @@ func (c *checked) saw(t *testing.T, position string, doc []byte) {
 	c.seen[position] = string(text)
 }
 
-// convergence is how long subscribers may take to hold the newest document after everything calmed down.
-const convergence = 25 * time.Second
+// convergence is how long subscribers may take to hold the newest document after everything calmed down. How long they did take
+// is in the log.
+const convergence = patience
 
 // progress waits until publications are acknowledged again on every topic.
 func (r *run) progress() {

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -44,9 +45,18 @@ type cluster struct {
 	postgres *pgtest.Instance
 }
 
+// freeAddress returns an address that is still free when somebody listens on it, once and again after a restart. All of 127/8 is
+// this machine, so it is an IP address of its own: on 127.0.0.1, where every connection of every test begins and most listeners
+// are, somebody else may get the port meanwhile.
 func freeAddress(t *testing.T, host string) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	own := "127.0.0.1" // where to look for a port, if the host is in another network
+	if host == own {
+		n := addresses.Add(1)
+		host = fmt.Sprintf("127.%d.%d.%d", 1+os.Getpid()%254, n/250, 1+n%250)
+		own = host
+	}
+	l, err := net.Listen("tcp", own+":0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,6 +64,8 @@ func freeAddress(t *testing.T, host string) string {
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	return net.JoinHostPort(host, port)
 }
+
+var addresses atomic.Int32
 
 // startCluster starts everything and returns once it is ready. hosts are the addresses of the NATS servers and wrap may run
 // them elsewhere.
@@ -132,7 +144,7 @@ func (c *cluster) command(env []string, args ...string) *exec.Cmd {
 // leader returns which NATS server leads the documents.
 func (c *cluster) leader() *member {
 	c.t.Helper()
-	conn, err := nats.Connect("nats://"+strings.Join(c.urls, ",nats://"), nats.Timeout(5*time.Second))
+	conn, err := nats.Connect("nats://"+strings.Join(c.urls, ",nats://"), nats.Timeout(patience))
 	if err != nil {
 		c.t.Fatal(err)
 	}

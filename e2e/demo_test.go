@@ -137,15 +137,37 @@ func TestTheDemoSaysWhatToType(t *testing.T) {
 		t.Errorf("%q: %+v", follow, got)
 	}
 	for _, line := range curls {
-		shell := exec.CommandContext(t.Context(), "bash", "-c", "timeout 3 "+strings.Replace(line, "curl ", "curl -sS -w '%{http_code}' ", 1))
-		got, _ := shell.CombinedOutput() // a stream is ended by timeout
-		if !strings.Contains(string(got), "event: snapshot") && string(got) != "204" {
+		if got := showing(t, strings.Replace(line, "curl ", "curl -sS -w '%{http_code}' ", 1), "event: snapshot"); !strings.Contains(got, "event: snapshot") && got != "204" {
 			t.Errorf("%s\nsays %s", line, got)
 		}
 	}
 	if len(curls) != 2 || follow == "" {
 		t.Errorf("the demo said\n%s", text.String())
 	}
+}
+
+// showing runs a command until it has shown a text or has ended, and returns what it showed.
+func showing(t *testing.T, command, text string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	shell := exec.CommandContext(ctx, "bash", "-c", "exec "+command+" 2>&1")
+	out, err := shell.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := shell.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var shown strings.Builder
+	for buf := make([]byte, 4096); err == nil && !strings.Contains(shown.String(), text); {
+		var n int
+		n, err = out.Read(buf)
+		shown.Write(buf[:n])
+	}
+	cancel() // a stream has no end of its own
+	_ = shell.Wait()
+	return shown.String()
 }
 
 // build compiles an example program.

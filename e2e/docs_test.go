@@ -19,6 +19,7 @@ type page struct {
 	dir        string            // where the commands run; freshet is there
 	home       string
 	additional []string // variables
+	until      string   // what a stream must show before the next command, as a regular expression
 }
 
 var (
@@ -33,7 +34,7 @@ func openPage(t *testing.T, path string, addresses map[string]string) *page {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &page{t: t, path: path, addresses: addresses, skip: startsOne, dir: t.TempDir(), home: t.TempDir()}
+	p := &page{t: t, path: path, addresses: addresses, skip: startsOne, dir: t.TempDir(), home: t.TempDir(), until: "^data: |^[[{]"}
 	for _, block := range shellBlock.FindAllStringSubmatch(string(text), -1) {
 		p.blocks = append(p.blocks, block[1])
 	}
@@ -48,11 +49,28 @@ func openPage(t *testing.T, path string, addresses map[string]string) *page {
 	return p
 }
 
-// follow types everything, in one shell, and returns what was shown. Streams are watched for two seconds.
+// see runs a command that has no end of its own, in a shell, until it has shown what there is to wait for.
+const see = `
+see() {
+	local shown pid
+	shown=$(mktemp)
+	"$@" >"$shown" &
+	pid=$!
+	for _ in $(seq 1200); do
+		if grep -qE "$UNTIL" "$shown" || ! kill -0 $pid 2>/dev/null; then break; fi
+		sleep 0.05
+	done
+	if kill $pid 2>/dev/null; then wait $pid || true; else wait $pid; fi
+	cat "$shown"
+	rm "$shown"
+}
+`
+
+// follow types everything, in one shell, and returns what was shown.
 func (p *page) follow() string {
 	p.t.Helper()
 	var script strings.Builder
-	script.WriteString("set -eu -o pipefail\n")
+	script.WriteString("set -eu -o pipefail\n" + see)
 	typed := 0
 	for _, block := range p.blocks {
 		if !p.skip.MatchString(block) {
@@ -67,11 +85,11 @@ func (p *page) follow() string {
 	for from, to := range p.addresses {
 		commands = strings.ReplaceAll(commands, from, to)
 	}
-	commands = endless.ReplaceAllString(commands, "timeout 2 $1 || [ $$? = 124 ]")
+	commands = endless.ReplaceAllString(commands, "see $1")
 	commands = strings.ReplaceAll(commands, "curl ", "curl -fsS ")
 	bash := exec.CommandContext(p.t.Context(), "bash", "-c", commands)
 	bash.Dir = p.dir
-	bash.Env = append([]string{"PATH=" + p.dir + ":" + os.Getenv("PATH"), "HOME=" + p.home, "GORACE=atexit_sleep_ms=0"}, p.additional...)
+	bash.Env = append([]string{"PATH=" + p.dir + ":" + os.Getenv("PATH"), "HOME=" + p.home, "UNTIL=" + p.until, "GORACE=atexit_sleep_ms=0"}, p.additional...)
 	out, err := bash.CombinedOutput()
 	if err != nil {
 		p.t.Fatalf("%s: %v\n%s\n%s", p.path, err, commands, out)
@@ -111,6 +129,7 @@ func TestTheQuickStartForFrontEndsIsTrue(t *testing.T) {
 	p := openPage(t, "../docs/quickstart-frontend.md", map[string]string{
 		"localhost:7070": bare(d.Pages), "localhost:6080": bare(d.Subscriber),
 	})
+	p.until = "^event: patch"
 	p.mustShow(p.follow(), `"subscriber_key"`, "event: snapshot", `"symbol":"ACME"`, "event: patch", `"id":"s1"`)
 }
 

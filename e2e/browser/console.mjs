@@ -24,7 +24,7 @@ const browser = await chromium.launch({
 async function open(options = {}) {
   const context = await browser.newContext({ viewport: desktop, colorScheme: 'light', permissions: ['clipboard-read', 'clipboard-write'], ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(15_000);
+  page.setDefaultTimeout(60_000); // for what never comes
   page.on('request', r => {
     const own = [base, subscriber, 'data:'].some(p => r.url().startsWith(p));
     if (!own) problems.push(`asks another host: ${r.url()}`);
@@ -325,8 +325,10 @@ async function settings(page, { app }) {
   await picture(page, '15-topic-settings', { full: true });
   await page.getByRole('navigation', { name: 'Topic' }).getByRole('link', { name: 'Usage' }).click();
   await page.getByText('Messages per hour').waitFor();
-  const used = await page.locator('.stat').filter({ hasText: 'Messages' }).locator('dd').first().evaluate(dd => dd.firstChild.textContent);
-  expect(Number(used.replace(/\D/g, '')) > 200, `after 250 patches, the usage page says ${used}`);
+  const used = await page.locator('.stat').filter({ hasText: 'Messages' }).textContent();
+  const [messages, publications] = used.replaceAll(/(?<=\d)\D(?=\d{3}\b)/g, '').match(/\d+/g)?.map(Number) ?? [];
+  // A busy machine merges patches that follow closely, so only publications can be told.
+  expect(messages > 20 && publications > 250, `after 250 patches, the usage page says ${used}`);
   expect(await page.locator('.plot .u-over').count() >= 4, 'the usage page has no plots');
   await picture(page, '16-usage', { full: true });
   await page.goto(`${base}/console/apps/${app.id}`);

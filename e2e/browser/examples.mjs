@@ -13,6 +13,7 @@ const seen = { foreign: [], errors: [], texts: [] };
 let page;
 try {
   page = await browser.newPage({ viewport: { width: 900, height: 900 } });
+  page.setDefaultTimeout(60_000); // for what never comes
   page.on('request', r => { if (!origins.some(o => r.url().startsWith(o))) seen.foreign.push(r.url()); });
   page.on('pageerror', e => seen.errors.push(String(e)));
   page.on('console', m => { if (m.type() === 'error' && !/favicon/.test(m.location().url ?? '')) seen.errors.push(m.text()); });

@@ -13,6 +13,7 @@ const seen = { foreign: [], failed: [], errors: [], operations: [], answers: [] 
 let page;
 try {
   page = await browser.newPage({ viewport: { width: 1200, height: 1400 } });
+  page.setDefaultTimeout(60_000); // for what never comes
   page.on('request', r => { if (!r.url().startsWith(base) && !r.url().startsWith('data:')) seen.foreign.push(r.url()); });
   page.on('requestfailed', r => seen.failed.push(r.url()));
   page.on('response', r => { if (r.url().startsWith(base) && r.url().includes('api-browser') && r.status() >= 400) seen.failed.push(`${r.status()} ${r.url()}`); });

@@ -17,7 +17,7 @@ import (
 
 const (
 	connectFor = 30 * time.Second // how long all subscribers may take to connect
-	arriveFor  = 5 * time.Second  // how long the last document may take
+	arriveFor  = 30 * time.Second // how long the last document may take
 	drawEvery  = 200 * time.Millisecond
 )
 

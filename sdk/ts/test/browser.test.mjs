@@ -77,6 +77,7 @@ async function buffering(t) {
 /** Opens a page that follows a topic. */
 async function follow(t, topic, options = {}) {
   const page = await browser.newPage();
+  page.setDefaultTimeout(120_000); // for what never comes
   t.after(() => page.close());
   const problems = [];
   page.on('pageerror', (error) => problems.push(String(error)));
@@ -184,6 +185,7 @@ for (const framework of ['react', 'vue']) {
   test(`the ${framework} example renders what is live`, async (t) => {
     const topic = await topicOf();
     const page = await browser.newPage();
+    page.setDefaultTimeout(120_000);
     t.after(() => page.close());
     const problems = [];
     page.on('pageerror', (error) => problems.push(String(error)));

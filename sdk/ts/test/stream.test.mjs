@@ -159,10 +159,10 @@ test('a connection that streamed and died is taken up again, by streaming', asyn
   const { url, requests } = await serve(t, (response) => {
     begin(response).write(frame('snapshot', 1, 'e-1'));
     let beats = 0;
-    heart = setInterval(() => (++beats < 4 ? response.write(':heartbeat\n\n') : clearInterval(heart)), 400);
+    heart = setInterval(() => (++beats < 4 ? response.write(':heartbeat\n\n') : clearInterval(heart)), 500);
   }, stay(frame('snapshot', 2, 'e-2')));
   t.after(() => clearInterval(heart));
-  const stream = follow(t, url, { patience: { silence: 700 } });
+  const stream = follow(t, url, { patience: { silence: 3000 } });
   await holds(stream, (document) => document === 2);
   assert.equal(stream.transport, 'fetch');
   assert.equal(requests.length, 2);
@@ -173,10 +173,10 @@ test('heartbeats keep a silent stream', async (t) => {
   const { url, requests } = await serve(t, (response) => {
     begin(response).write(frame('snapshot', 1, 'e-1'));
     let beats = 0;
-    heart = setInterval(() => response.write(++beats === 12 ? frame('snapshot', 2, 'e-2') : ':heartbeat\n\n'), 100);
+    heart = setInterval(() => response.write(++beats === 12 ? frame('snapshot', 2, 'e-2') : ':heartbeat\n\n'), 300);
   });
   t.after(() => clearInterval(heart));
-  await holds(follow(t, url, { patience: { silence: 500 } }), (document) => document === 2);
+  await holds(follow(t, url, { patience: { silence: 3000 } }), (document) => document === 2);
   assert.equal(requests.length, 1);
 });
 

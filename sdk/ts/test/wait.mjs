@@ -1,5 +1,5 @@
 // Waiting for things to happen in tests; the time limit is there for things that never do.
-const patience = 20_000;
+const patience = 120_000;
 
 /** Resolves with the next value of a stream's event that fits. */
 export function next(stream, type, fits = () => true) {
