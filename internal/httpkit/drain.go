@@ -13,33 +13,73 @@ const (
 	drainTime  = 10 * time.Second
 )
 
-// DrainBodies reads the rest of request bodies, within bounds, before the answer goes out.
+// DrainBodies sends an answer at once, also one to a body that was not read or not sent, and then reads the rest of the body,
+// within bounds, before the connection is closed. By itself net/http would read first, for as long as a client cares to keep
+// it waiting. HTTP/2 has better ways.
 func DrainBodies(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Body == nil || r.Body == http.NoBody {
+		if r.Body == nil || r.Body == http.NoBody || r.ProtoMajor != 1 {
 			next.ServeHTTP(w, r)
 			return
 		}
-		body := &watchedBody{body: r.Body}
-		r.Body = body
-		next.ServeHTTP(w, r)
-		if body.done {
-			return
+		d := &drainedWriter{ResponseWriter: w, body: watchedBody{body: r.Body}}
+		r.Body = &d.body
+		next.ServeHTTP(d, r)
+		if !d.body.done {
+			d.WriteHeader(http.StatusOK) // if nobody did
+			d.drain(r.Header.Get("Expect") != "")
 		}
-		// Failures mean that the client is gone, or too slow for more patience.
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainTime))
-		_, _ = io.CopyN(io.Discard, body, drainBytes)
-		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	})
 }
 
-// watchedBody knows whether it was read to its end, or failed.
+// drainedWriter closes the connection behind an answer that is given before all of the body was read.
+type drainedWriter struct {
+	http.ResponseWriter
+	body  watchedBody
+	wrote bool
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (d *drainedWriter) WriteHeader(status int) {
+	if !d.wrote && status >= http.StatusOK {
+		d.wrote = true
+		if !d.body.done {
+			d.Header().Set("Connection", "close")
+		}
+		d.ResponseWriter.WriteHeader(status)
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (d *drainedWriter) Write(p []byte) (int, error) {
+	d.WriteHeader(http.StatusOK)
+	return d.ResponseWriter.Write(p)
+}
+
+// Unwrap is for http.ResponseController.
+func (d *drainedWriter) Unwrap() http.ResponseWriter { return d.ResponseWriter }
+
+// drain sends the answer and reads what is left. Failures mean that the client is gone, or too slow for more patience.
+func (d *drainedWriter) drain(expects bool) {
+	conn := http.NewResponseController(d.ResponseWriter)
+	_ = conn.Flush()
+	if expects && !d.body.begun { // it is told that its body is not wanted, and need not send it
+		_ = conn.SetReadDeadline(time.Now())
+		return
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(drainTime)) // it stays, so that net/http does not wait either
+	_, _ = io.CopyN(io.Discard, &d.body, drainBytes)
+}
+
+// watchedBody knows how far it was read.
 type watchedBody struct {
-	body io.ReadCloser
-	done bool
+	body  io.ReadCloser
+	begun bool
+	done  bool // to the end, or until it failed
 }
 
 func (b *watchedBody) Read(p []byte) (int, error) {
+	b.begun = true
 	n, err := b.body.Read(p)
 	b.done = b.done || err != nil
 	return n, err

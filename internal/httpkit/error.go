@@ -1,6 +1,7 @@
 package httpkit
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -104,8 +105,11 @@ func WriteJSON(w http.ResponseWriter, status int, v any) {
 
 // WriteBody is WriteJSON for answers that name their content type themselves.
 func WriteBody(w http.ResponseWriter, status int, v any) {
-	w.WriteHeader(status)
-	enc := json.NewEncoder(w)
+	var body bytes.Buffer
+	enc := json.NewEncoder(&body)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v) // fails only when the client is gone
+	_ = enc.Encode(v) // what we answer with can be encoded
+	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
+	w.WriteHeader(status)
+	_, _ = w.Write(body.Bytes()) // fails only when the client is gone
 }
