@@ -6,8 +6,12 @@ import (
 	"slices"
 )
 
-// ErrTest is what a [PatchError] wraps when a test operation found another value.
-var ErrTest = errors.New("the value differs")
+var (
+	// ErrTest is what a [PatchError] wraps when a test operation found another value.
+	ErrTest = errors.New("the value differs")
+	// ErrTooLong is what it wraps when the patched document, or what its operations copy, would be longer than the limit.
+	ErrTooLong = errors.New("the document becomes too long")
+)
 
 // A PatchError says which operation of a JSON Patch cannot be applied, and why. Its texts may be shown to whoever sent the
 // patch.
@@ -27,6 +31,17 @@ func (e *PatchError) Error() string {
 
 func (e *PatchError) Unwrap() error { return e.Err }
 
+// Malformed reports whether the patch is none, whatever the document it is applied to.
+func (e *PatchError) Malformed() bool {
+	_, shape := errors.AsType[shapeError](e.Err)
+	return shape
+}
+
+// A shapeError says what an operation lacks to be one.
+type shapeError string
+
+func (e shapeError) Error() string { return string(e) }
+
 // quoteName shows a short name plainly and anything else quoted.
 func quoteName(name string) string {
 	switch name {
@@ -45,9 +60,9 @@ func Apply(doc *Document, patch []byte, limits Limits) (*Document, error) {
 		return nil, err
 	}
 	if parsed.Root().Kind() != Array {
-		return nil, &PatchError{Index: -1, Err: errors.New("a JSON Patch must be an array of operations")}
+		return nil, &PatchError{Index: -1, Err: shapeError("a JSON Patch must be an array of operations")}
 	}
-	a := applier{root: rootTree(doc), depth: limits.depth(), room: limits.bytes()}
+	a := applier{root: rootTree(doc), limits: limits, room: limits.bytes()}
 	index := 0
 	for v := range parsed.Root().Elements() {
 		if err := a.operation(v); err != nil {
@@ -55,9 +70,17 @@ func Apply(doc *Document, patch []byte, limits Limits) (*Document, error) {
 		}
 		index++
 	}
-	text, err := a.root.appendTo(nil, a.depth)
+	text, err := a.root.appendTo(nil, limits.depth())
 	if err != nil {
 		return nil, &PatchError{Index: -1, Err: err}
+	}
+	return accept(doc, text, limits)
+}
+
+// accept parses what a patch made of a document.
+func accept(doc *Document, text []byte, limits Limits) (*Document, error) {
+	if len(text) > limits.bytes() {
+		return nil, &PatchError{Index: -1, Err: ErrTooLong}
 	}
 	next, err := ParseNext(doc, text, limits)
 	if err != nil {
@@ -76,15 +99,15 @@ func memberText(v Value, name string) string {
 
 // An applier holds a document while operations are applied to it.
 type applier struct {
-	root  tree
-	depth int
-	room  int // bytes that copies may still take
+	root   tree
+	limits Limits
+	room   int // bytes that copies may still take
 }
 
 // operation applies one operation.
 func (a *applier) operation(v Value) error {
 	if v.Kind() != Object {
-		return errors.New("an operation must be an object")
+		return shapeError("an operation must be an object")
 	}
 	op, err := requireText(v, "op")
 	if err != nil {
@@ -109,11 +132,11 @@ func (a *applier) operation(v Value) error {
 	case "add", "replace", "test":
 		value, ok := v.Member("value")
 		if !ok {
-			return errors.New(`"value" is missing`)
+			return shapeError(`"value" is missing`)
 		}
 		return a.withValue(op, path, value)
 	}
-	return errors.New("there is no such operation")
+	return shapeError("there is no such operation")
 }
 
 func (a *applier) withValue(op string, path pointer, v Value) error {
@@ -140,9 +163,9 @@ func requireText(v Value, name string) (string, error) {
 	m, ok := v.Member(name)
 	switch {
 	case !ok:
-		return "", fmt.Errorf("%q is missing", name)
+		return "", shapeError(fmt.Sprintf("%q is missing", name))
 	case m.Kind() != String:
-		return "", fmt.Errorf("%q must be a string", name)
+		return "", shapeError(fmt.Sprintf("%q must be a string", name))
 	}
 	return m.Text(), nil
 }
@@ -154,7 +177,7 @@ func requirePointer(v Value, name string) (pointer, error) {
 	}
 	p, err := parsePointer(text)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no JSON Pointer: %w", name, err)
+		return nil, shapeError(fmt.Sprintf("%q is no JSON Pointer: %s", name, err))
 	}
 	return p, nil
 }
@@ -279,9 +302,11 @@ func (a *applier) copy(from, path pointer) error {
 	if err != nil {
 		return fmt.Errorf(`"from": %w`, err)
 	}
-	clone, err := v.clone(a.depth, &a.room)
-	if err != nil {
+	if err := v.fold(a.limits); err != nil {
 		return err
 	}
-	return a.add(path, clone)
+	if a.room -= int(v.doc.node(v.at).size); a.room < 0 {
+		return ErrTooLong
+	}
+	return a.add(path, *v)
 }

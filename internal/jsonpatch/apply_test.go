@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -112,6 +113,21 @@ func TestHostilePatchesStayBounded(t *testing.T) {
 		_, err := Apply(mustParse(t, `{"b":"0123456789"}`), []byte("["+strings.TrimSuffix(ops.String(), ",")+"]"), Limits{MaxBytes: 1 << 16})
 		if err == nil {
 			t.Fatal("accepted")
+		}
+	})
+	t.Run("copies of what changed in between cost their text", func(t *testing.T) {
+		// Each round doubles the number of arrays, which take many times their two bytes while they are open to change.
+		round := `{"op":"copy","from":"/a","path":"/b"},{"op":"add","path":"/a","value":[]},` + strings.Repeat(`{"op":"copy","from":"/b","path":"/a/-"},`, 2)
+		ops := strings.TrimSuffix(strings.Repeat(round, 40), ",")
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := Apply(mustParse(t, `{"a":["x"]}`), []byte("["+ops+"]"), Limits{MaxBytes: 1 << 20})
+		runtime.ReadMemStats(&after)
+		if !errors.Is(err, ErrTooLong) {
+			t.Errorf("it ends with %v", err)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > 64<<20 {
+			t.Errorf("it took %d MiB", took>>20)
 		}
 	})
 	t.Run("nesting made by operations is refused", func(t *testing.T) {

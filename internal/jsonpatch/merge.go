@@ -1,7 +1,5 @@
 package jsonpatch
 
-import "errors"
-
 // Merge applies a JSON Merge Patch (RFC 7396) and returns the new document; the old one stays as it is. Members keep their
 // order, new ones come last. A patch that is no JSON gives a *SyntaxError, a result beyond the limits a *PatchError.
 func Merge(doc *Document, patch []byte, limits Limits) (*Document, error) {
@@ -11,11 +9,7 @@ func Merge(doc *Document, patch []byte, limits Limits) (*Document, error) {
 	}
 	m := merger{target: doc, patch: parsed}
 	text := m.value(make([]byte, 0, len(doc.text)+len(parsed.text)), place{}, place{})
-	next, err := ParseNext(doc, text, limits)
-	if err != nil {
-		return nil, &PatchError{Index: -1, Err: errors.Join(errors.New("the merged document is refused"), err)}
-	}
-	return next, nil
+	return accept(doc, text, limits)
 }
 
 // A merger writes the result of a merge.

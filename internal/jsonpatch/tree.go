@@ -2,10 +2,7 @@ package jsonpatch
 
 import "errors"
 
-var (
-	errTooDeep = errors.New("nesting too deep")
-	errTooLong = errors.New("document too long")
-)
+var errTooDeep = errors.New("nesting too deep")
 
 // A tree is a value that can be changed. It is a value of some document until something inside it changes; only then
 // it is unfolded, one level at a time.
@@ -203,45 +200,25 @@ func (c *container) removeMember(i int) {
 	c.index()
 }
 
-// clone copies a tree as far as it is unfolded. It counts the bytes of the copy down from room.
-func (t *tree) clone(depth int, room *int) (tree, error) {
+// fold makes the tree a value of a document again, so that copies of it share that. What was unfolded is written and parsed
+// once: a deep copy would cost many times its text, for as little as a copy operation in a patch.
+func (t *tree) fold(limits Limits) error {
 	if t.unfolded == nil {
-		if *room -= int(t.doc.node(t.at).size); *room < 0 {
-			return tree{}, errTooLong
-		}
-		return *t, nil
+		return nil
 	}
-	if depth <= 0 {
-		return tree{}, errTooDeep
+	text, err := t.appendTo(nil, limits.depth())
+	if err != nil {
+		return err
 	}
-	src := t.unfolded
-	c := &container{kind: src.kind}
-	if *room -= 2; *room < 0 {
-		return tree{}, errTooLong
+	if len(text) > limits.bytes() {
+		return ErrTooLong
 	}
-	for _, chunk := range src.chunks {
-		for i := range chunk {
-			v, err := chunk[i].clone(depth-1, room)
-			if err != nil {
-				return tree{}, err
-			}
-			*room--
-			c.insert(c.count, v)
-		}
+	doc, err := Parse(text, limits)
+	if err != nil {
+		return err
 	}
-	for i := range src.members {
-		m := &src.members[i]
-		if m.removed {
-			continue
-		}
-		v, err := m.value.clone(depth-1, room)
-		if err != nil {
-			return tree{}, err
-		}
-		*room -= len(m.key) + 4
-		c.append(m.name, m.key, v)
-	}
-	return tree{unfolded: c}, nil
+	*t = rootTree(doc)
+	return nil
 }
 
 // appendTo appends the compact text of the tree, which may be depth levels deep.

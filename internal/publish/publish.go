@@ -102,6 +102,7 @@ func (a *api) publish(w http.ResponseWriter, r *http.Request, forms map[string]r
 	if p.Body, err = a.readBody(w, r); err != nil {
 		return err
 	}
+	p.Limit = int(a.opts.MaxBody)
 	p.Gone = func() bool { return httpkit.ClientGone(r.Context()) }
 	out, err := a.router.Publish(r.Context(), &grant.Topic, p)
 	if err != nil {

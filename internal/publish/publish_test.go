@@ -307,6 +307,36 @@ func TestPatches(t *testing.T) {
 	})
 }
 
+func TestPatchesAreRefusedForWhatTheyAreAndForWhatTheyMake(t *testing.T) {
+	run(t, publish.Options{MaxBody: 200}, func(h *harness) {
+		json, merge := map[string]string{"Content-Type": "application/json-patch+json"}, map[string]string{"Content-Type": "application/merge-patch+json"}
+		before := `{"a":"` + strings.Repeat("x", 150) + `"}`
+		h.do(request{body: before})
+		for name, c := range map[string]struct {
+			body    string
+			headers map[string]string
+			status  int
+		}{
+			"no such operation":     {`[{"op":"nope","path":"/x"}]`, json, 400},
+			"no value":              {`[{"op":"add","path":"/x"}]`, json, 400},
+			"no pointer":            {`[{"op":"add","path":"x","value":1}]`, json, 400},
+			"no object":             {`[1]`, json, 400},
+			"path that is not":      {`[{"op":"remove","path":"/x"}]`, json, 409},
+			"copy too much":         {`[{"op":"copy","from":"/a","path":"/b"}]`, json, 413},
+			"add too much":          {`[{"op":"add","path":"/b","value":"` + strings.Repeat("y", 100) + `"}]`, json, 413},
+			"merge too much":        {`{"b":"` + strings.Repeat("y", 100) + `"}`, merge, 413},
+			"copy and remove again": {`[{"op":"copy","from":"/a","path":"/b"},{"op":"remove","path":"/b"}]`, json, 204},
+		} {
+			if resp := h.do(request{method: "PATCH", body: c.body, headers: c.headers}); resp.StatusCode != c.status {
+				t.Errorf("%s: %d, want %d", name, resp.StatusCode, c.status)
+			}
+			if got := h.document(h.topic); got != before {
+				t.Errorf("%s: the document became %s", name, got)
+			}
+		}
+	})
+}
+
 func TestGzipBodiesAreLimitedByWhatTheyDecodeTo(t *testing.T) {
 	zip := func(s string) string {
 		var b bytes.Buffer

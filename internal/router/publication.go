@@ -17,6 +17,9 @@ type Publication struct {
 	Body []byte // the router takes it over
 	Form Form
 
+	// Limit, unless 0, bounds what a patch may make of the document, in bytes.
+	Limit int
+
 	// Match, unless empty, lets the publication pass only if the document before it is one of these.
 	Match []Match
 

@@ -150,7 +150,7 @@ func (t *topic) applyForm(held content.State, p Publication, now time.Time) (con
 	if old == nil {
 		return content.Publication{}, freshet.Errorf(freshet.Conflict, "Nothing was published to this topic yet; there is no document to patch")
 	}
-	patched, err := patch(old, p, t.router.limits)
+	patched, err := patch(old, p, t.patchLimits(p))
 	if err != nil {
 		return content.Publication{}, err
 	}
@@ -159,6 +159,15 @@ func (t *topic) applyForm(held content.State, p Publication, now time.Time) (con
 		patched = old
 	}
 	return content.Publication{State: patched, Change: change}, nil
+}
+
+// patchLimits are those of a patched document: nobody gets by patches what nobody could send.
+func (t *topic) patchLimits(p Publication) jsonpatch.Limits {
+	limits := t.router.limits
+	if p.Limit > 0 {
+		limits.MaxBytes = min(limits.MaxBytes, p.Limit)
+	}
+	return limits
 }
 
 func patch(old *jsonpatch.Document, p Publication, limits jsonpatch.Limits) (*jsonpatch.Document, error) {
@@ -176,7 +185,10 @@ func refusal(err error) error {
 	if e, ok := errors.AsType[*content.ItemError](err); ok {
 		return freshet.Errorf(freshet.Invalid, "The body does not fit the topic: %s", e.Error())
 	}
-	if e, ok := errors.AsType[*jsonpatch.PatchError](err); ok && e.Index < 0 {
+	if errors.Is(err, jsonpatch.ErrTooLong) {
+		return freshet.Errorf(freshet.TooLarge, "The patched document would be too large: %s", err)
+	}
+	if e, ok := errors.AsType[*jsonpatch.PatchError](err); ok && (e.Index < 0 || e.Malformed()) {
 		return freshet.Errorf(freshet.Invalid, "The patch is not acceptable: %s", e.Error())
 	} else if ok {
 		return freshet.Errorf(freshet.Conflict, "The patch does not apply: %s", e.Error())

@@ -39,10 +39,10 @@ type Options struct {
 	Linger time.Duration
 }
 
-const (
-	defaultMaxDocument = 32 << 20
-	defaultLinger      = 5 * time.Minute
-)
+// DefaultMaxDocument is how long a document may be if Options do not say, in bytes.
+const DefaultMaxDocument = 32 << 20
+
+const defaultLinger = 5 * time.Minute
 
 // Router holds the topics that are in use on this node.
 type Router struct {
@@ -66,7 +66,7 @@ func New(g grid.Grid, opts Options) *Router {
 	r := &Router{grid: g, log: opts.Log, ttl: opts.MessageTTL, linger: opts.Linger, topics: make(map[string]*topic)}
 	r.limits.MaxBytes = opts.MaxDocument
 	if r.limits.MaxBytes <= 0 {
-		r.limits.MaxBytes = defaultMaxDocument
+		r.limits.MaxBytes = DefaultMaxDocument
 	}
 	if r.linger <= 0 {
 		r.linger = defaultLinger

@@ -87,7 +87,9 @@ func (p *parts) countPoll(q poll.Polled) {
 }
 
 func (p *parts) openRouter(context.Context) error {
-	p.router = router.New(p.grid, router.Options{Log: p.log, MessageTTL: p.settings.Grid.MessageTTL})
+	p.router = router.New(p.grid, router.Options{
+		Log: p.log, MessageTTL: p.settings.Grid.MessageTTL, MaxDocument: max(router.DefaultMaxDocument, int(p.settings.Publish.MaxBody)),
+	})
 	return nil
 }
 
