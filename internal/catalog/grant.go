@@ -73,19 +73,43 @@ func (c *Catalog) MaySubscribe(ctx context.Context, ask SubscribeAsk) (*Grant, e
 		return nil, err
 	}
 	if ask.Source != nil {
-		return c.grantSource(topic, ask)
+		return c.grantSource(ctx, topic, ask)
 	}
-	return g, c.checkSignature(topic, ask.Signed)
+	return g, c.checkSignature(ctx, topic, ask.Signed)
 }
 
-func (c *Catalog) checkSignature(topic *store.TopicAccess, signed *Signature) error {
+func (c *Catalog) checkSignature(ctx context.Context, topic *store.TopicAccess, signed *Signature) error {
 	if !topic.App.SignatureRequired {
 		return nil
 	}
 	if signed == nil {
 		return freshet.Errorf(freshet.Unauthenticated, "This app requires signed requests: send X-Auth-Sd-Ts and X-Auth-Sd-S")
 	}
-	return signed.verify(topic.App.SignatureKey, c.now(), c.opts.SignatureAge)
+	err := signed.verify(topic.App.SignatureKey, c.now(), c.opts.SignatureAge)
+	if freshet.KindOf(err) == freshet.UnknownCredential {
+		return c.checkFormer(ctx, topic.App.ID, signed, err)
+	}
+	return err
+}
+
+// checkFormer answers for a signature that is not made with the app's present key: its predecessor goes on working for a
+// while, and who still uses it later shall know.
+func (c *Catalog) checkFormer(ctx context.Context, appID string, signed *Signature, mismatch error) error {
+	former, err := c.store.FormerKeys(ctx, appID, freshet.SignatureKey)
+	if err != nil {
+		return err
+	}
+	for _, k := range former {
+		err := signed.verify(k.Key, c.now(), c.opts.SignatureAge)
+		switch {
+		case freshet.KindOf(err) == freshet.UnknownCredential:
+		case err == nil && k.Revoked(c.now()):
+			return freshet.Errorf(freshet.RevokedCredential, "The signature key was renewed; sign with its successor")
+		default:
+			return err
+		}
+	}
+	return mismatch
 }
 
 // grant joins a topic and the bearer of a key, if they belong together. A nil owner is a client without a key.

@@ -242,9 +242,13 @@ func TestAnAppMayInsistOnSignatures(t *testing.T) {
 	value := base64.StdEncoding.EncodeToString([]byte(string(plain[:beaconLen]) + sign(plain[beaconLen:], ts, url)))
 	signed := &Signature{Timestamp: ts, Value: value, URLs: []string{url}}
 	w.check(ask(signed))
+	wantKind(t, "another URL", ask(&Signature{Timestamp: ts, Value: value, URLs: []string{url + "x"}}), freshet.UnknownCredential)
+	w.renew(ada, freshet.SignatureKey, time.Minute)
+	w.check(ask(signed)) // both keys work for a minute
+	wantKind(t, "another URL", ask(&Signature{Timestamp: ts, Value: value, URLs: []string{url + "x"}}), freshet.UnknownCredential)
+	w.advance(time.Minute)
+	wantKind(t, "key renewed", ask(signed), freshet.RevokedCredential)
 	w.advance(time.Hour + time.Millisecond)
 	wantKind(t, "an hour later", ask(signed), freshet.ExpiredCredential)
-	w.renew(ada, freshet.SignatureKey, 0)
-	wantKind(t, "key renewed", ask(signed), freshet.UnknownCredential)
 	w.check(w.publishWith(ada.topic.ID, ada.app.PublisherKey)) // publishers sign nothing
 }

@@ -63,7 +63,7 @@ func (c *Catalog) Provision(ctx context.Context, ask SubscribeAsk) (*Grant, erro
 	if err != nil {
 		return nil, rename(err, "app")
 	}
-	return c.grantSource(access, ask)
+	return c.grantSource(ctx, access, ask)
 }
 
 // provisioner returns the app in whose name a topic is made.
@@ -90,7 +90,7 @@ func (c *Catalog) provisioner(ctx context.Context, key string) (*freshet.App, er
 var errNoProvisioning = freshet.Errorf(freshet.Unauthenticated, "This app does not allow subscribing to URLs: set its auto_provisioning_allowed")
 
 // grantSource joins a topic that a subscriber made with the one who asks, if the app still lets him.
-func (c *Catalog) grantSource(access *store.TopicAccess, ask SubscribeAsk) (*Grant, error) {
+func (c *Catalog) grantSource(ctx context.Context, access *store.TopicAccess, ask SubscribeAsk) (*Grant, error) {
 	if !access.App.AutoProvisioningAllowed {
 		return nil, errNoProvisioning
 	}
@@ -98,7 +98,7 @@ func (c *Catalog) grantSource(access *store.TopicAccess, ask SubscribeAsk) (*Gra
 	if err != nil {
 		return nil, err
 	}
-	return g, c.checkSignature(access, ask.Signed)
+	return g, c.checkSignature(ctx, access, ask.Signed)
 }
 
 // topicID is the identity of a topic that subscribers make: a keyed hash, since it is told to people and stored, and what

@@ -49,6 +49,23 @@ func (s *Store) Key(ctx context.Context, kind freshet.KeyKind, key freshet.Key) 
 	return &owner, nil
 }
 
+// FormerKeys returns the keys that the app had before its present one, the last one first, as many as anybody may still use.
+func (s *Store) FormerKeys(ctx context.Context, appID string, kind freshet.KeyKind) ([]freshet.KeyRecord, error) {
+	const most = 8
+	var keys []freshet.KeyRecord
+	err := s.reader(ctx).rows(`SELECT value, created_at, revoked_at FROM keys WHERE app_id = $1 AND kind = $2 AND revoked_at > 0
+		ORDER BY revoked_at DESC, created_at DESC LIMIT $3`, []any{appID, string(kind), int64(most)}, func(scan scanner) error {
+		var value string
+		var created, revoked int64
+		err := scan(&value, &created, &revoked)
+		keys = append(keys, freshet.KeyRecord{
+			AppID: appID, Kind: kind, Key: freshet.Key(value), CreatedAt: fromMillis(created), RevokedAt: fromMillis(revoked),
+		})
+		return err
+	})
+	return keys, err
+}
+
 // ReplaceKey makes key the app's current one of its kind; its predecessor stays behind, revoked from revokeOldAt on, and so
 // do older ones whose overlap would last longer.
 // The app counts as changed now. A key that any app has or had is ErrKeyTaken.

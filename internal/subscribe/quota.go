@@ -26,16 +26,11 @@ func (r *registry) checkAgain(ctx context.Context, grant *catalog.Grant) error {
 	return nil
 }
 
-// errSpent also says when it makes sense to come back; clients reconnect by themselves.
+// errSpent says until when: clients reconnect by themselves, people look.
 func errSpent(now time.Time) error {
 	next := freshet.Month(now).AddDate(0, 1, 0)
-	e := freshet.Errorf(freshet.MessageLimit, "The messages of this account are used up until %s", next.Format(time.DateOnly))
-	e.RetryAfter = min(next.Sub(now), longestRetry)
-	return e
+	return freshet.Errorf(freshet.MessageLimit, "The messages of this account are used up until %s", next.Format(time.DateOnly))
 }
-
-// longestRetry is short enough that a quota which is raised is noticed before somebody calls for help.
-const longestRetry = 10 * time.Minute
 
 // noteSpent is told by the meter that an account has no messages left.
 func (r *registry) noteSpent(userID string) {

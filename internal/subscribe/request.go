@@ -76,15 +76,15 @@ func (q *request) readCredentials(h http.Header, t *target) error {
 	if key == "" {
 		q.ask.Key = token
 	}
-	stamp, stamped, err := either(h, t, "X-Auth-Sd-Ts")
+	stamp, _, err := either(h, t, "X-Auth-Sd-Ts")
 	if err != nil {
 		return err
 	}
-	value, signed, err := either(h, t, "X-Auth-Sd-S")
+	value, _, err := either(h, t, "X-Auth-Sd-S")
 	if err != nil {
 		return err
 	}
-	if stamped || signed {
+	if value != "" {
 		// Base64 has a plus sign, which an unescaped query turns into a space.
 		value = strings.ReplaceAll(value, " ", "+")
 		q.ask.Signed = &catalog.Signature{Timestamp: stamp, Value: unescapeOnce(value), URLs: t.signedTexts()}

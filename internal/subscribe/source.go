@@ -78,6 +78,16 @@ func isControl(name, value string) bool {
 	return false
 }
 
+// hopByHop lists the headers that a client sent for the next hop only.
+func hopByHop(h http.Header) (names []string) {
+	for _, line := range h["Connection"] {
+		for name := range strings.SplitSeq(line, ",") {
+			names = append(names, http.CanonicalHeaderKey(strings.TrimSpace(name)))
+		}
+	}
+	return names
+}
+
 // Bounds of what is passed on to a target.
 const (
 	maxForwarded      = 64
@@ -88,8 +98,9 @@ const (
 // by name, which replace the former.
 func forwarded(h http.Header, t *target) ([]freshet.HeaderField, error) {
 	var fields []freshet.HeaderField
+	hop := hopByHop(h)
 	for name, values := range h {
-		if !passesOn(name) {
+		if !passesOn(name) || slices.Contains(hop, name) {
 			continue
 		}
 		for _, value := range values {

@@ -100,7 +100,7 @@ func TestWhatIsForwardedToTheTarget(t *testing.T) {
 			return strings.Join(got, " ")
 		}
 		all := http.Header{
-			"Authorization": {"Basic x"}, "X-Api-Key": {"k"}, "X-Twice": {"1", "2"}, "Cookie": {"c"}, "Connection": {"x"}, "Accept": {"text/html"},
+			"Authorization": {"Basic x"}, "X-Api-Key": {"k"}, "X-Twice": {"1", "2"}, "Cookie": {"c"}, "Connection": {"x, x-hop", "X-Leap"}, "X-Hop": {"1"}, "X-Leap": {"1"}, "Accept": {"text/html"},
 			"X-Sd-Subscriber-Key": {"kkkkkkkkkkkkkkkkkkkk"}, "X-Auth-Sd-Ts": {"1"}, "X-Forwarded-For": {"f"}, "X-Real-Ip": {"r"}, "X-Requested-With": {"w"},
 			"Proxy-Authorization": {"p"}, "Referer": {"r"}, "Origin": {"o"}, "Last-Event-Id": {"l"}, "User-Agent": {"u"},
 		}

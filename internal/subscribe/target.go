@@ -82,12 +82,21 @@ var versions = []string{"v1", "latest"}
 // after the scheme is accepted too, because some clients and proxies merge two into one.
 func (t *target) sourceURL() (string, bool) {
 	rest := strings.TrimPrefix(t.path, "/")
-	for _, scheme := range []string{"http:/", "https:/"} {
-		if len(rest) > len(scheme) && strings.EqualFold(rest[:len(scheme)], scheme) {
-			return rest, true
-		}
+	if scheme, _, ok := strings.Cut(rest, ":/"); ok && canBeScheme(scheme) {
+		return rest, true
 	}
 	return "", false
+}
+
+// canBeScheme reports whether a text can be a URL's scheme. Which ones may be asked for is not decided here.
+func canBeScheme(s string) bool {
+	for i := range len(s) {
+		letter := s[i]|0x20 >= 'a' && s[i]|0x20 <= 'z'
+		if !letter && (i == 0 || !strings.ContainsRune("+-.0123456789", rune(s[i]))) {
+			return false
+		}
+	}
+	return s != ""
 }
 
 // signedTexts are the readings of what a client may have signed, in the order in which they are compared: as sent, with

@@ -20,7 +20,12 @@ func TestTheRawTargetDecides(t *testing.T) {
 		{"/https://host/a//b/../c?x=1&y=2", "", "https://host/a//b/../c", "x=1&y=2"},
 		{"/http:/host/a", "", "http:/host/a", ""},
 		{"http://front/http://host/a", "", "http://host/a", ""},
-		{"/ftp://host/a", "", "", ""},
+		{"/ftp://host/a", "", "ftp://host/a", ""},
+		{"/file:///etc/passwd", "", "file:///etc/passwd", ""},
+		{"/1a://host/a", "", "", ""},
+		{"/a b://host/a", "", "", ""},
+		{"/://host/a", "", "", ""},
+		{"/host:80/a", "", "", ""},
 		{"*", "", "", ""},
 		{"", "", "", ""},
 	} {
