@@ -17,5 +17,16 @@ func Deafen(n *NATS, topic string) {
 	_ = s.sub.Unsubscribe()
 }
 
-// DeafenNotices makes a node miss notices.
-func DeafenNotices(n *NATS) { _ = n.notices.sub.Unsubscribe() }
+// DeafenNotices makes a node miss notices, as if they and the questions about them got lost.
+func DeafenNotices(n *NATS) {
+	_ = n.notices.sub.Unsubscribe()
+	n.nodes.answers.mu.Lock()
+	defer n.nodes.answers.mu.Unlock()
+	delete(n.nodes.answers.fns, noticeQuestion)
+}
+
+// DeafenRepeats makes a node miss the notices that the stream repeats.
+func DeafenRepeats(n *NATS) { _ = n.notices.sub.Unsubscribe() }
+
+// Die ends a node's connection as a crash would: nobody is told.
+func Die(n *NATS) { n.conn.Close() }

@@ -24,6 +24,7 @@ type Grid interface {
 	Notices
 	Claims
 	Counters
+	Questions
 
 	// Close ends every watch and timer. No callback runs after it returned.
 	Close() error
@@ -46,6 +47,10 @@ type Documents interface {
 	// Confirm returns nil if the topic's newest document surely is the one at pos, and ErrConflict if it may be another one.
 	// What a watch was told last is no proof: the next call may be late.
 	Confirm(ctx context.Context, topic string, pos freshet.Position) error
+
+	// Refresh returns once the watches of a topic were told of every document that was put before the call, on any node. An error
+	// says that this is not certain; what was told last then is what there is.
+	Refresh(ctx context.Context, topic string) error
 
 	// Delete drops the topic's document and its history. A document put later begins a new epoch.
 	Delete(ctx context.Context, topic string) error
@@ -144,6 +149,8 @@ type Notice struct {
 
 // Notices reach every node, the sender's own included.
 type Notices interface {
+	// Notify returns once every node that is up has passed the notice on, or could not be waited for any longer: the notice then
+	// reaches it later. Notices about data sources are not waited for.
 	Notify(ctx context.Context, n Notice) error
 
 	// OnNotice calls fn for each notice. fn must not block and must not call back into whoever sends notices.
@@ -172,4 +179,28 @@ type Counters interface {
 	// Spend adds 1 to a counter that is held against a limit, and returns the sum. No more than limit calls get a sum within
 	// it. While the limit is far, nodes may take several at once and give back soon what they did not use.
 	Spend(ctx context.Context, counter string, limit int64, ttl time.Duration) (sum int64, err error)
+}
+
+// Questions are what nodes ask each other: what only another one knows, or may do. Answers are for now; nothing is stored.
+type Questions interface {
+	// Answer has fn answer the questions of a name on this node, until stop is called. There is one fn for a name. It runs in a
+	// goroutine of its own; errors that are *freshet.Error reach whoever asked, without their cause.
+	Answer(name string, fn Answerer) (stop func())
+
+	// Ask has any one node answer. It is of kind freshet.Unavailable if no node answers to the name, or not in time.
+	Ask(ctx context.Context, name string, question []byte) ([]byte, error)
+
+	// AskAll has every node answer that answers to the name, this one included. A node that does not in time is in the list, with
+	// an error.
+	AskAll(ctx context.Context, name string, question []byte) []Answer
+}
+
+// Answerer answers questions. It must not keep the question.
+type Answerer func(ctx context.Context, question []byte) ([]byte, error)
+
+// Answer is what one node said.
+type Answer struct {
+	Node string
+	Data []byte
+	Err  error
 }

@@ -31,6 +31,7 @@ type Memory struct {
 	presence presence
 	notices  listeners[Notice]
 	values   values
+	answers  answerers
 }
 
 // slot is one topic. It exists while it has a document, a watch, or a call in progress.
@@ -82,6 +83,9 @@ func (m *Memory) Put(_ context.Context, topic string, expected freshet.Position,
 	s.announce()
 	return doc.Position, nil
 }
+
+// Refresh implements Documents. Watches are told inside Put.
+func (m *Memory) Refresh(context.Context, string) error { return nil }
 
 // Confirm implements Documents.
 func (m *Memory) Confirm(ctx context.Context, topic string, pos freshet.Position) error {

@@ -85,6 +85,7 @@ type NATS struct {
 	claims   natsClaims
 	counters natsCounters
 	purses   purses
+	nodes    natsNodes
 }
 
 // OpenNATS connects to the servers and makes sure that the streams are there. Its errors are *freshet.Error with one
@@ -125,6 +126,7 @@ func newNATS(opts NATSOptions) *NATS {
 	n.presence.init()
 	n.claims.init()
 	n.counters.init()
+	n.nodes.init()
 	return n
 }
 
@@ -139,7 +141,7 @@ func (n *NATS) prepare(ctx context.Context) error {
 	for range workers {
 		n.inbox = append(n.inbox, make(chan *nats.Msg, inboxLen))
 	}
-	return errors.Join(n.listenNotices(ctx), n.listenPresence())
+	return errors.Join(n.listenNotices(ctx), n.listenPresence(), n.listenNodes(ctx))
 }
 
 func (n *NATS) begin() {
@@ -178,6 +180,7 @@ func (n *NATS) Close() error {
 		s.mu.Unlock()
 	}
 	n.presence.close()
+	n.sayNode("bye")
 	closed := make(chan struct{})
 	n.conn.SetClosedHandler(func(*nats.Conn) { close(closed) })
 	if n.conn.IsClosed() {

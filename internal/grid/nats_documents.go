@@ -30,6 +30,8 @@ type topicSlot struct {
 	following sync.Mutex // guards sub; held while the subscription is made
 	sub       *nats.Subscription
 
+	fresh freshly
+
 	mu      sync.Mutex // held while watches are called: that makes their order the order of documents
 	held    held
 	watches map[*watch]struct{}

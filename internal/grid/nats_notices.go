@@ -3,6 +3,7 @@ package grid
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"strconv"
 	"strings"
 	"sync"
@@ -12,17 +13,24 @@ import (
 )
 
 // Notices are stored for some minutes and repeated by the stream. A node that missed one finds it there at its next look,
-// two seconds later.
+// two seconds later. Whoever sends one also asks every node whether it has it, so that a change is in effect everywhere
+// before it is answered.
 
 const (
 	noticeTTL  = 5 * time.Minute
 	maxUnsent  = 10_000
 	noticeBulk = 256 // in one request
+
+	// noticePatience is how long a change waits for nodes that should be there and do not answer.
+	noticePatience = 500 * time.Millisecond
+	noticeQuestion = "notice"
 )
 
 type natsNotices struct {
 	listeners listeners[Notice]
 	sub       *nats.Subscription // static after listenNotices
+
+	telling sync.Mutex // held while listeners are told, so that whoever hears a notice twice knows that they were
 
 	mu     sync.Mutex
 	seen   uint64 // the sequence up to which notices were heard
@@ -46,6 +54,14 @@ func (n *NATS) listenNotices(ctx context.Context) error {
 	if err := n.conn.FlushWithContext(ctx); err != nil {
 		return err
 	}
+	n.Answer(noticeQuestion, func(_ context.Context, question []byte) ([]byte, error) {
+		in := reader{rest: question}
+		m := message{seq: in.uvarint(), data: in.rest}
+		if in.err == nil {
+			n.noticed(m)
+		}
+		return nil, in.err
+	})
 	msg, err := n.last(ctx, n.subject("note", ">"))
 	n.notices.mu.Lock()
 	n.notices.seen = max(n.notices.seen, msg.seq)
@@ -53,13 +69,18 @@ func (n *NATS) listenNotices(ctx context.Context) error {
 	return err
 }
 
-// noticed passes a notice on, once.
+// noticed passes a notice on, once. When it returns, listeners have been told. A notice that is not stored has no sequence.
 func (n *NATS) noticed(m message) {
 	c := &n.notices
-	c.mu.Lock()
-	_, twice := c.recent[m.seq]
-	c.recent[m.seq] = struct{}{}
-	c.mu.Unlock()
+	c.telling.Lock()
+	defer c.telling.Unlock()
+	twice := false
+	if m.seq > 0 {
+		c.mu.Lock()
+		_, twice = c.recent[m.seq]
+		c.recent[m.seq] = struct{}{}
+		c.mu.Unlock()
+	}
 	_, payload, err := unseal(m.data)
 	if twice || err != nil {
 		return
@@ -71,32 +92,48 @@ func (n *NATS) noticed(m message) {
 	}
 }
 
-// Notify implements Notices. A notice that cannot be sent now is sent as soon as it can.
+// Notify implements Notices. A notice that cannot be stored now is stored as soon as it can; nodes are told in any case.
 func (n *NATS) Notify(ctx context.Context, notice Notice) error {
 	n.notices.listeners.tell(notice)
-	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
+	m, body := n.encodeNotice(notice)
+	seq, err := n.storeNotice(ctx, m, body)
+	if err != nil {
+		n.storeLater(notice)
+	}
+	if notice.Scope == ScopeSource || notice.Scope == ScopePoll {
+		return nil // often, and nobody relies on it
+	}
+	ctx, cancel := context.WithTimeout(ctx, noticePatience)
 	defer cancel()
-	if err := n.sendNotice(ctx, notice); err != nil {
-		c := &n.notices
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if len(c.unsent) < maxUnsent {
-			c.unsent = append(c.unsent, notice)
-		}
-		select {
-		case c.wake <- struct{}{}:
-		default:
+	for _, a := range n.askOthers(ctx, noticeQuestion, append(binary.AppendUvarint(nil, seq), body...)) {
+		if a.Err != nil {
+			n.log.Warn("a node did not confirm a notice; it learns of the change at its next look", "node", a.Node, "scope", string(notice.Scope), "err", a.Err)
 		}
 	}
 	return nil
 }
 
-func (n *NATS) sendNotice(ctx context.Context, notice Notice) error {
+func (n *NATS) storeLater(notice Notice) {
+	c := &n.notices
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.unsent) < maxUnsent {
+		c.unsent = append(c.unsent, notice)
+	}
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (n *NATS) encodeNotice(notice Notice) (mark, []byte) {
 	m := newMark()
-	body := seal([]mark{m}, []byte(n.node+" "+string(notice.Scope)+" "+notice.ID))
+	return m, seal([]mark{m}, []byte(n.node+" "+string(notice.Scope)+" "+notice.ID))
+}
+
+func (n *NATS) storeNotice(ctx context.Context, m mark, body []byte) (seq uint64, err error) {
 	subject := n.subject("note", strconv.FormatUint(uint64(m), 36))
-	_, err := n.publish(ctx, &write{subject: subject, expected: anySequence, ttl: noticeTTL, body: body})
-	return err
+	return n.publish(ctx, &write{subject: subject, expected: anySequence, ttl: noticeTTL, body: body})
 }
 
 // OnNotice implements Notices.
@@ -119,7 +156,8 @@ func (n *NATS) sendNotices() {
 			}
 			next := c.unsent[0]
 			c.mu.Unlock()
-			if err := n.sendNotice(n.ctx, next); err != nil {
+			m, body := n.encodeNotice(next)
+			if _, err := n.storeNotice(n.ctx, m, body); err != nil {
 				if !pause(n.ctx, backoff(try)) {
 					return
 				}

@@ -73,14 +73,29 @@ func (n *NATS) listenPresence() error {
 
 // Join implements Presence.
 func (n *NATS) Join(ctx context.Context, topic string) (leave func(), err error) {
+	first, err := n.join(topic)
+	if err != nil {
+		return nil, err
+	}
+	if first {
+		// Whoever asks from now on must see it. Without a connection nobody can be told; the servers learn of it with the next one.
+		ctx, cancel := context.WithTimeout(ctx, tryTimeout)
+		defer cancel()
+		_ = n.conn.FlushWithContext(ctx)
+	}
+	return sync.OnceFunc(func() { n.leave(topic) }), nil
+}
+
+// join counts a call in and reports whether it is the first.
+func (n *NATS) join(topic string) (first bool, err error) {
 	p := &n.presence
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	j := p.joined[topic]
-	if j == nil {
+	if first = j == nil; first {
 		sub, err := n.conn.ChanQueueSubscribe(n.presenceSubject(topic), "here", p.asked)
 		if err != nil {
-			return nil, unknown(err)
+			return false, unknown(err)
 		}
 		j = &joining{sub: sub}
 		p.joined[topic] = j
@@ -88,7 +103,7 @@ func (n *NATS) Join(ctx context.Context, topic string) (leave func(), err error)
 		n.announce("+", topic)
 	}
 	j.calls++
-	return sync.OnceFunc(func() { n.leave(topic) }), nil
+	return first, nil
 }
 
 func (n *NATS) leave(topic string) {

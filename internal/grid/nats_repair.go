@@ -155,6 +155,85 @@ func (n *NATS) Confirm(ctx context.Context, topic string, pos freshet.Position) 
 	return err
 }
 
+// freshly coalesces reads that must begin after they were asked for: whoever comes while one is under way waits for the next.
+type freshly struct {
+	mu   sync.Mutex
+	busy bool
+	next *freshRead
+}
+
+// freshRead is a read that has not begun. err is written before done is closed.
+type freshRead struct {
+	done chan struct{}
+	err  error
+}
+
+// Refresh implements Documents. A topic that many come to at once costs few reads.
+func (n *NATS) Refresh(ctx context.Context, topic string) error {
+	if err := n.Check(ctx); err != nil {
+		return err // it would only take its time to fail
+	}
+	s, err := n.acquire(topic)
+	if err != nil {
+		return err
+	}
+	defer n.release(s)
+	f := &s.fresh
+	f.mu.Lock()
+	mine := f.next
+	if mine == nil {
+		mine = &freshRead{done: make(chan struct{})}
+		f.next = mine
+		if !f.busy {
+			if f.busy = n.spawn(func() { n.readFresh(s) }); !f.busy {
+				f.next = nil
+				f.mu.Unlock()
+				return errClosed
+			}
+		}
+	}
+	f.mu.Unlock()
+	select {
+	case <-mine.done:
+		return mine.err
+	case <-ctx.Done():
+		return unknown(ctx.Err())
+	}
+}
+
+// readFresh reads until nobody waits for it. The slot stays usable after the last one who waited released it.
+func (n *NATS) readFresh(s *topicSlot) {
+	f := &s.fresh
+	for {
+		f.mu.Lock()
+		read := f.next
+		f.next = nil
+		if f.busy = read != nil; !f.busy {
+			f.mu.Unlock()
+			return
+		}
+		f.mu.Unlock()
+		read.err = n.compareNewest(s)
+		close(read.done)
+	}
+}
+
+// compareNewest asks the leader whether what is held is the newest, and takes over what is.
+func (n *NATS) compareNewest(s *topicSlot) error {
+	msg, err := n.last(n.ctx, s.subject)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	held := s.held.known && s.held.seq == msg.seq
+	s.mu.Unlock()
+	if held {
+		return nil
+	}
+	_, err = n.newest(n.ctx, s, nil)
+	return err
+}
+
 // repair compares what is held with the streams.
 func (n *NATS) repair() {
 	ticker := time.NewTicker(beatEvery)
@@ -175,6 +254,7 @@ func (n *NATS) repair() {
 		}
 		n.repairNotices()
 		n.announceAll()
+		n.sayNode("here")
 	}
 }
 

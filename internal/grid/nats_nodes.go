@@ -1,0 +1,255 @@
+package grid
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/freshet-io/freshet"
+	"github.com/nats-io/nats.go"
+)
+
+// Nodes know of each other what they need to wait for each other: every node says every two seconds that it is there and which
+// questions it answers. One that starts asks the others to say so at once; one that stops says goodbye; one that was silent
+// for some seconds is not waited for any more.
+
+const (
+	nodeSilent = 3 * beatEvery
+	askTimeout = 5 * time.Second // unless whoever asks is less patient
+	maxAsked   = 64              // questions that a node works on at a time
+)
+
+type natsNodes struct {
+	answers answerers
+	slots   chan struct{} // one for each question being answered
+
+	mu    sync.Mutex
+	peers map[string]*peer
+}
+
+// peer is another node.
+type peer struct {
+	heard time.Time
+	names map[string]bool // of questions that it answers
+}
+
+func (p *natsNodes) init() {
+	p.slots = make(chan struct{}, maxAsked)
+	p.peers = make(map[string]*peer)
+}
+
+// listenNodes begins to hear of other nodes and to be asked. It returns once the servers know it.
+func (n *NATS) listenNodes(ctx context.Context) error {
+	_, err1 := n.conn.Subscribe(n.subject("node", "all"), n.heardOf)
+	_, err2 := n.conn.Subscribe(n.subject("ask", "all", "*"), n.asked)
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	if err := n.conn.FlushWithContext(ctx); err != nil {
+		return err
+	}
+	n.sayNode("hello")
+	return nil
+}
+
+// sayNode tells the others about this node: "hello" asks them to do the same, "here" does not, "bye" is the last word.
+func (n *NATS) sayNode(word string) {
+	text := strings.Join(append([]string{n.node, word}, n.nodes.answers.names()...), " ")
+	_ = n.conn.Publish(n.subject("node", "all"), []byte(text)) // repeated anyway
+}
+
+func (n *NATS) heardOf(msg *nats.Msg) {
+	fields := strings.Fields(string(msg.Data))
+	if len(fields) < 2 || fields[0] == n.node {
+		return
+	}
+	p := &n.nodes
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if fields[1] == "bye" {
+		delete(p.peers, fields[0])
+		return
+	}
+	known := &peer{heard: time.Now(), names: make(map[string]bool)}
+	for _, name := range fields[2:] {
+		known.names[name] = true
+	}
+	p.peers[fields[0]] = known
+	if fields[1] == "hello" {
+		n.sayNode("here")
+	}
+}
+
+// expected are the other nodes that should answer to a name.
+func (p *natsNodes) expected(name string) []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []string
+	for id, peer := range p.peers {
+		switch {
+		case time.Since(peer.heard) > nodeSilent:
+			delete(p.peers, id)
+		case peer.names[name]:
+			all = append(all, id)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Answer implements Questions.
+func (n *NATS) Answer(name string, fn Answerer) (stop func()) {
+	remove := n.nodes.answers.add(name, fn)
+	// Nodes of one queue share the questions that one of them shall answer.
+	sub, err := n.conn.QueueSubscribe(n.subject("ask", "one", name), "one", n.asked)
+	if err == nil {
+		_ = n.conn.FlushTimeout(tryTimeout) // without a connection the server learns of it later
+	}
+	n.sayNode("here")
+	return sync.OnceFunc(func() {
+		remove()
+		if err == nil {
+			_ = sub.Unsubscribe() // fails only if the connection is closed
+		}
+		n.sayNode("here")
+	})
+}
+
+// asked answers a question in a goroutine of its own. The last token of the subject is its name.
+func (n *NATS) asked(msg *nats.Msg) {
+	fn := n.nodes.answers.get(msg.Subject[strings.LastIndexByte(msg.Subject, '.')+1:])
+	in := reader{rest: msg.Data}
+	sender, question := string(in.bytes()), in.packed()
+	if fn == nil || in.err != nil || msg.Reply == "" || sender == n.node && strings.HasPrefix(msg.Subject, n.subject("ask", "all", "")) {
+		return // what this node asks all, it answers without a detour
+	}
+	select {
+	case n.nodes.slots <- struct{}{}:
+	default:
+		_ = msg.Respond(n.encodeAnswer(nil, freshet.Errorf(freshet.Unavailable, "The node is too busy to answer, please try again")))
+		return
+	}
+	n.spawn(func() {
+		defer func() { <-n.nodes.slots }()
+		ctx, cancel := context.WithTimeout(n.ctx, askTimeout)
+		defer cancel()
+		answer := n.encodeAnswer(fn(ctx, question))
+		if len(answer) > n.maxPayload {
+			answer = n.encodeAnswer(nil, freshet.Errorf(freshet.TooLarge, "The answer of a node is too long to be sent"))
+		}
+		_ = msg.Respond(answer) // whoever asked notices
+	})
+}
+
+func (n *NATS) encodeQuestion(question []byte) []byte {
+	return appendPacked(appendBytes(nil, []byte(n.node)), question)
+}
+
+// wireError is an error as nodes tell it to each other: without its cause, which stays where it happened.
+type wireError struct {
+	Kind   freshet.Kind         `json:"kind"`
+	Msg    string               `json:"msg"`
+	Fields []freshet.FieldError `json:"fields,omitempty"`
+	Retry  time.Duration        `json:"retry,omitempty"`
+}
+
+func (n *NATS) encodeAnswer(data []byte, err error) []byte {
+	out := appendBytes(nil, []byte(n.node))
+	if err == nil {
+		return appendPacked(append(out, 1), data)
+	}
+	w := wireError{Kind: freshet.Internal, Msg: "The node failed"}
+	if e, ok := errors.AsType[*freshet.Error](err); ok {
+		w = wireError{e.Kind, e.Msg, e.Fields, e.RetryAfter}
+	} else {
+		n.log.Error("a question of another node could not be answered", "err", err)
+	}
+	text, _ := json.Marshal(w) // plain values
+	return appendPacked(append(out, 0), text)
+}
+
+func decodeAnswer(data []byte) Answer {
+	in := reader{rest: data}
+	a := Answer{Node: string(in.bytes())}
+	fine, text := in.byte() == 1, in.packed()
+	var w wireError
+	switch {
+	case in.err != nil:
+		a.Err = in.err
+	case fine:
+		a.Data = text
+	case json.Unmarshal(text, &w) != nil:
+		a.Err = errFormat
+	default:
+		a.Err = &freshet.Error{Kind: w.Kind, Msg: w.Msg, Fields: w.Fields, RetryAfter: w.Retry}
+	}
+	return a
+}
+
+// Ask implements Questions.
+func (n *NATS) Ask(ctx context.Context, name string, question []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	if fn := n.nodes.answers.get(name); fn != nil {
+		return fn(ctx, question)
+	}
+	msg, err := n.conn.RequestWithContext(ctx, n.subject("ask", "one", name), n.encodeQuestion(question))
+	switch {
+	case errors.Is(err, nats.ErrNoResponders):
+		return nil, errNobody(name)
+	case err != nil:
+		return nil, unknown(err)
+	}
+	a := decodeAnswer(msg.Data)
+	return a.Data, a.Err
+}
+
+// AskAll implements Questions.
+func (n *NATS) AskAll(ctx context.Context, name string, question []byte) []Answer {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	var all []Answer
+	var own sync.WaitGroup
+	if fn := n.nodes.answers.get(name); fn != nil {
+		all = append(all, Answer{Node: n.node})
+		own.Go(func() { all[0].Data, all[0].Err = fn(ctx, question) })
+	}
+	others := n.askOthers(ctx, name, question)
+	own.Wait()
+	all = append(all, others...)
+	slices.SortFunc(all, func(a, b Answer) int { return strings.Compare(a.Node, b.Node) })
+	return all
+}
+
+func (n *NATS) askOthers(ctx context.Context, name string, question []byte) (all []Answer) {
+	missing := n.nodes.expected(name)
+	if len(missing) == 0 {
+		return nil
+	}
+	inbox := n.conn.NewRespInbox()
+	sub, err := n.conn.SubscribeSync(inbox)
+	if err == nil {
+		defer func() { _ = sub.Unsubscribe() }()
+		err = n.conn.PublishRequest(n.subject("ask", "all", name), inbox, n.encodeQuestion(question))
+	}
+	for err == nil && len(missing) > 0 {
+		var msg *nats.Msg
+		if msg, err = sub.NextMsgWithContext(ctx); err != nil {
+			break
+		}
+		if len(msg.Data) == 0 {
+			continue // the server says that nobody listens; those who should may just be reconnecting
+		}
+		a := decodeAnswer(msg.Data)
+		all = append(all, a)
+		missing = slices.DeleteFunc(missing, func(id string) bool { return id == a.Node })
+	}
+	for _, id := range missing {
+		all = append(all, Answer{Node: id, Err: unknown(err)})
+	}
+	return all
+}
