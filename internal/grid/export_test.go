@@ -1,5 +1,7 @@
 package grid
 
+import "time"
+
 // Values counts the claims and counters that take memory.
 func Values(m *Memory) int {
 	m.values.mu.Lock()
@@ -30,3 +32,12 @@ func DeafenRepeats(n *NATS) { _ = n.notices.sub.Unsubscribe() }
 
 // Die ends a node's connection as a crash would: nobody is told.
 func Die(n *NATS) { n.conn.Close() }
+
+// ExpectedAfter counts the nodes that should answer after one was silent for some time.
+func ExpectedAfter(d time.Duration) int {
+	var p natsNodes
+	p.init()
+	p.peers["other"] = &peer{heard: time.Now(), names: map[string]bool{"q": true}}
+	time.Sleep(d)
+	return len(p.expected("q"))
+}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/grid"
@@ -79,10 +81,22 @@ func TestNodesAskEachOther(t *testing.T) {
 	n[1].Close()
 	eventually(t, func() bool { return said(n[2]) == "node 0" })
 	grid.Die(n[0])
-	if got := said(n[2]); got != "silence" {
-		t.Errorf("a node that died says %s", got)
+	impatient, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if all := n[2].AskAll(impatient, "who", nil); len(all) != 1 || freshet.KindOf(all[0].Err) != freshet.Unavailable {
+		t.Errorf("a node that died says %v", all)
 	}
-	eventually(t, func() bool { return said(n[2]) == "" })
+}
+
+func TestASilentNodeIsNotWaitedForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		if got := grid.ExpectedAfter(5 * time.Second); got != 1 {
+			t.Errorf("%d nodes are expected to answer after five seconds", got)
+		}
+		if got := grid.ExpectedAfter(7 * time.Second); got != 0 {
+			t.Errorf("%d nodes are expected to answer after seven seconds", got)
+		}
+	})
 }
 
 func TestANoticeIsEverywhereWhenNotifyReturns(t *testing.T) {

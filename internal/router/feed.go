@@ -40,7 +40,7 @@ func (r *Router) Subscribe(ctx context.Context, topic *freshet.Topic, v Variant)
 	if err := v.check(topic); err != nil {
 		return nil, err
 	}
-	t, err := r.host(ctx, topic)
+	t, err := r.hostFresh(ctx, topic)
 	if err != nil {
 		return nil, err
 	}
@@ -50,6 +50,10 @@ func (r *Router) Subscribe(ctx context.Context, topic *freshet.Topic, v Variant)
 	}
 	return t.open(v), nil
 }
+
+// Refresh returns once what Begin returns includes everything that was published before the call, on any node; or soon, if
+// nobody can tell.
+func (f *Feed) Refresh(ctx context.Context) { f.topic.router.refresh(ctx, f.topic) }
 
 // Close gives the feed back.
 func (f *Feed) Close() {

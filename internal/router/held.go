@@ -15,7 +15,7 @@ type Held struct {
 
 // Hold returns the topic for repeated use. Release it after use.
 func (r *Router) Hold(ctx context.Context, topic *freshet.Topic) (*Held, error) {
-	t, err := r.host(ctx, topic)
+	t, _, err := r.host(ctx, topic)
 	if err != nil {
 		return nil, err
 	}

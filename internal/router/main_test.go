@@ -14,6 +14,7 @@ import (
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/grid"
 	"github.com/freshet-io/freshet/internal/grid/natsserver"
+	"github.com/freshet-io/freshet/internal/router"
 )
 
 // clusterHour is what an hour of a script that lets time pass is on a cluster, where time cannot be hurried. Scripts leave some
@@ -65,4 +66,35 @@ func cluster(t *testing.T, nodes int, ttl time.Duration) []grid.Grid {
 		all = append(all, g)
 	}
 	return all
+}
+
+// TestWhatOneNodeTookAnotherOneShows: a document is read, and a stream begins, with what was published anywhere before.
+func TestWhatOneNodeTookAnotherOneShows(t *testing.T) {
+	t.Parallel()
+	grids := cluster(t, 2, time.Hour)
+	a, b := router.New(grids[0], router.Options{}), router.New(grids[1], router.Options{})
+	defer a.Close()
+	defer b.Close()
+	topic := freshet.Topic{ID: freshet.NewID(), Publisher: freshet.Publisher{Type: freshet.HTTPPost, Payload: freshet.Payload{Type: freshet.PayloadSnapshot}}}
+	feed, err := b.Subscribe(t.Context(), &topic, router.Variant{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer feed.Close()
+	for i := range 100 {
+		want := fmt.Sprintf(`{"n":%d}`, i)
+		if _, err := a.Publish(t.Context(), &topic, router.Publication{Body: []byte(want)}); err != nil {
+			t.Fatal(err)
+		}
+		if i%2 == 0 {
+			if got, _, err := b.Document(t.Context(), topic); err != nil || string(got) != want {
+				t.Fatalf("the other node shows %s, %v; published was %s", got, err, want)
+			}
+			continue
+		}
+		feed.Refresh(t.Context())
+		if got := fmt.Sprintf("%s", feed.Begin("").Bytes); !strings.Contains(got, want) {
+			t.Fatalf("a stream on the other node begins with %s; published was %s", got, want)
+		}
+	}
 }

@@ -33,7 +33,7 @@ func (r *Router) Publish(ctx context.Context, topic *freshet.Topic, p Publicatio
 }
 
 func (r *Router) publish(ctx context.Context, topic *freshet.Topic, p Publication) (Outcome, error) {
-	t, err := r.host(ctx, topic)
+	t, _, err := r.host(ctx, topic)
 	if err != nil {
 		return Outcome{}, err
 	}

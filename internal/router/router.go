@@ -94,7 +94,7 @@ func (r *Router) Close() error {
 
 // Document returns the topic's current document as its subscribers see it. A zero position means that there is none.
 func (r *Router) Document(ctx context.Context, topic freshet.Topic) (body []byte, at freshet.Position, err error) {
-	t, err := r.host(ctx, &topic)
+	t, err := r.hostFresh(ctx, &topic)
 	if err != nil {
 		return nil, freshet.Position{}, err
 	}
@@ -106,6 +106,19 @@ func (r *Router) Document(ctx context.Context, topic freshet.Topic) (body []byte
 		return nil, freshet.Position{}, nil
 	}
 	return state.Bytes(), pos, nil
+}
+
+// refreshPatience is how long whoever reads a topic waits to be sure of the newest document. After that he gets what this
+// node holds, and hears of the newest as soon as there is a way.
+const refreshPatience = 500 * time.Millisecond
+
+// refresh brings the topic up to what was published before the call, on any node.
+func (r *Router) refresh(ctx context.Context, t *topic) {
+	ctx, cancel := context.WithTimeout(ctx, refreshPatience)
+	defer cancel()
+	if err := r.grid.Refresh(ctx, t.id); err != nil {
+		r.log.Debug("a reader may get an older document first", "topic", t.id, "err", err)
+	}
 }
 
 // Forget drops the document of a topic that no longer exists.
@@ -121,12 +134,22 @@ func (r *Router) rules(topic *freshet.Topic) content.Rules {
 	return content.SnapshotRules(r.limits)
 }
 
-// host returns the topic, following it if nobody did yet. Release it after use.
-func (r *Router) host(ctx context.Context, ft *freshet.Topic) (*topic, error) {
+// hostFresh is host for readers: they get what was published before they asked, on any node.
+func (r *Router) hostFresh(ctx context.Context, ft *freshet.Topic) (*topic, error) {
+	t, read, err := r.host(ctx, ft)
+	if err == nil && !read {
+		r.refresh(ctx, t)
+	}
+	return t, err
+}
+
+// host returns the topic, following it if nobody did yet; read says that this was so, and that the topic was read for it.
+// Release it after use.
+func (r *Router) host(ctx context.Context, ft *freshet.Topic) (_ *topic, read bool, err error) {
 	r.mu.Lock()
 	if r.closed {
 		r.mu.Unlock()
-		return nil, freshet.Errorf(freshet.Unavailable, "The server is shutting down")
+		return nil, false, freshet.Errorf(freshet.Unavailable, "The server is shutting down")
 	}
 	t := r.topics[ft.ID]
 	if t == nil {
@@ -136,16 +159,16 @@ func (r *Router) host(ctx context.Context, ft *freshet.Topic) (*topic, error) {
 	t.users++
 	r.mu.Unlock()
 	// The first one follows the topic for all who wait; it must not fail them by giving up itself.
-	t.follow.Do(func() { t.err = t.startFollowing(context.WithoutCancel(ctx)) })
+	t.follow.Do(func() { read, t.err = true, t.startFollowing(context.WithoutCancel(ctx)) })
 	if t.err != nil {
 		r.mu.Lock()
 		if r.topics[ft.ID] == t {
 			delete(r.topics, ft.ID) // the next one tries again
 		}
 		r.mu.Unlock()
-		return nil, t.err
+		return nil, false, t.err
 	}
-	return t, nil
+	return t, read, nil
 }
 
 func (r *Router) release(t *topic) {

@@ -148,6 +148,9 @@ func (r *registry) join(ctx context.Context, q *request, grant *catalog.Grant) (
 		r.leave(g)
 		return nil, g.err
 	}
+	if !first {
+		g.feed.Refresh(ctx) // the first one's feed is as new as its request
+	}
 	return g, nil
 }
 
