@@ -60,7 +60,8 @@ type Gateway struct {
 	platform    map[string]http.Handler // by path prefix, "/api/v1"
 	handler     http.Handler            // route, with what every request passes through
 
-	table atomic.Pointer[table]
+	table    atomic.Pointer[table]
+	outdated outdated
 }
 
 // New makes a gateway that knows the platform's own APIs; Follow tells it about the registered ones. Of several
@@ -119,6 +120,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // route finds the API, runs its plugins and passes the request on.
 func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
+	g.outdated.wait(r.Context())
 	t := g.table.Load()
 	path := sentPath(r.URL)
 	to := t.find(r, path)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/freshet-io/freshet"
@@ -56,6 +57,7 @@ func Follow(ctx context.Context, g *Gateway, s *store.Store, n Notices, log *slo
 		if n.Scope != grid.ScopeGateway {
 			return
 		}
+		g.outdated.set()
 		select {
 		case r.poke <- struct{}{}:
 		default: // somebody asked already
@@ -83,7 +85,9 @@ func (r *Registry) run(ctx context.Context) {
 		case <-r.poke:
 		case <-tick.C:
 		}
+		told := r.gateway.outdated.waiting()
 		err := r.catchUp(ctx, 0)
+		r.gateway.outdated.clear(told)
 		if ctx.Err() == nil && (err != nil) != away {
 			away = err != nil
 			if away {
@@ -91,6 +95,50 @@ func (r *Registry) run(ctx context.Context) {
 			} else {
 				r.log.Info("registered APIs can be read again")
 			}
+		}
+	}
+}
+
+// outdated is set from a notice until the table was read again. Requests wait for that, so that whoever changed something on
+// one node meets the change on every other.
+type outdated struct{ read atomic.Pointer[chan struct{}] }
+
+func (o *outdated) set() {
+	done := make(chan struct{})
+	if old := o.read.Swap(&done); old != nil {
+		close(*old) // whoever waits goes on waiting for the new one
+	}
+}
+
+// waiting is what a look that begins now makes up for.
+func (o *outdated) waiting() *chan struct{} { return o.read.Load() }
+
+func (o *outdated) clear(told *chan struct{}) {
+	if told != nil && o.read.CompareAndSwap(told, nil) {
+		close(*told)
+	}
+}
+
+// outdatedPatience bounds how long a request waits. A database that is away must not hold up what works without it.
+const outdatedPatience = 2 * time.Second
+
+func (o *outdated) wait(ctx context.Context) {
+	if o.read.Load() == nil {
+		return
+	}
+	patience := time.NewTimer(outdatedPatience)
+	defer patience.Stop()
+	for {
+		done := o.read.Load()
+		if done == nil {
+			return
+		}
+		select {
+		case <-*done:
+		case <-patience.C:
+			return
+		case <-ctx.Done():
+			return
 		}
 	}
 }

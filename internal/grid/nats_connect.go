@@ -99,6 +99,7 @@ func (n *NATS) disconnected(_ *nats.Conn, err error) {
 
 func (n *NATS) reconnected(conn *nats.Conn) {
 	n.log.Info("NATS reconnected", "server", conn.ConnectedAddr())
+	n.sayNode("hello") // others may have taken this one as gone, and so may it them
 	n.missed()
 }
 

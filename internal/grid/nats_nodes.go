@@ -14,8 +14,8 @@ import (
 )
 
 // Nodes know of each other what they need to wait for each other: every node says every two seconds that it is there and which
-// questions it answers. One that starts asks the others to say so at once; one that stops says goodbye; one that was silent
-// for some seconds is not waited for any more.
+// questions it answers. One that starts asks the others to say so at once; one that stops says goodbye; one that died is known
+// by the servers, which tell whoever asks it that nobody listens; one that was silent for some seconds is not asked any more.
 
 const (
 	nodeSilent = 3 * beatEvery
@@ -45,7 +45,7 @@ func (p *natsNodes) init() {
 // listenNodes begins to hear of other nodes and to be asked. It returns once the servers know it.
 func (n *NATS) listenNodes(ctx context.Context) error {
 	_, err1 := n.conn.Subscribe(n.subject("node", "all"), n.heardOf)
-	_, err2 := n.conn.Subscribe(n.subject("ask", "all", "*"), n.asked)
+	_, err2 := n.conn.Subscribe(n.subject("ask", n.node, "*"), n.asked)
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
@@ -123,9 +123,9 @@ func (n *NATS) Answer(name string, fn Answerer) (stop func()) {
 func (n *NATS) asked(msg *nats.Msg) {
 	fn := n.nodes.answers.get(msg.Subject[strings.LastIndexByte(msg.Subject, '.')+1:])
 	in := reader{rest: msg.Data}
-	sender, question := string(in.bytes()), in.packed()
-	if fn == nil || in.err != nil || msg.Reply == "" || sender == n.node && strings.HasPrefix(msg.Subject, n.subject("ask", "all", "")) {
-		return // what this node asks all, it answers without a detour
+	question := in.packed()
+	if fn == nil || in.err != nil || msg.Reply == "" {
+		return
 	}
 	select {
 	case n.nodes.slots <- struct{}{}:
@@ -143,10 +143,6 @@ func (n *NATS) asked(msg *nats.Msg) {
 		}
 		_ = msg.Respond(answer) // whoever asked notices
 	})
-}
-
-func (n *NATS) encodeQuestion(question []byte) []byte {
-	return appendPacked(appendBytes(nil, []byte(n.node)), question)
 }
 
 // wireError is an error as nodes tell it to each other: without its cause, which stays where it happened.
@@ -197,7 +193,7 @@ func (n *NATS) Ask(ctx context.Context, name string, question []byte) ([]byte, e
 	if fn := n.nodes.answers.get(name); fn != nil {
 		return fn(ctx, question)
 	}
-	msg, err := n.conn.RequestWithContext(ctx, n.subject("ask", "one", name), n.encodeQuestion(question))
+	msg, err := n.conn.RequestWithContext(ctx, n.subject("ask", "one", name), appendPacked(nil, question))
 	switch {
 	case errors.Is(err, nats.ErrNoResponders):
 		return nil, errNobody(name)
@@ -225,31 +221,31 @@ func (n *NATS) AskAll(ctx context.Context, name string, question []byte) []Answe
 	return all
 }
 
-func (n *NATS) askOthers(ctx context.Context, name string, question []byte) (all []Answer) {
-	missing := n.nodes.expected(name)
-	if len(missing) == 0 {
-		return nil
+func (n *NATS) askOthers(ctx context.Context, name string, question []byte) []Answer {
+	others := n.nodes.expected(name)
+	all := make([]Answer, len(others))
+	body := appendPacked(nil, question)
+	var wg sync.WaitGroup
+	for i, id := range others {
+		wg.Go(func() {
+			msg, err := n.conn.RequestWithContext(ctx, n.subject("ask", id, name), body)
+			switch {
+			case errors.Is(err, nats.ErrNoResponders):
+				n.nodes.forget(id)
+			case err != nil:
+				all[i] = Answer{Node: id, Err: unknown(err)}
+			default:
+				all[i] = decodeAnswer(msg.Data)
+			}
+		})
 	}
-	inbox := n.conn.NewRespInbox()
-	sub, err := n.conn.SubscribeSync(inbox)
-	if err == nil {
-		defer func() { _ = sub.Unsubscribe() }()
-		err = n.conn.PublishRequest(n.subject("ask", "all", name), inbox, n.encodeQuestion(question))
-	}
-	for err == nil && len(missing) > 0 {
-		var msg *nats.Msg
-		if msg, err = sub.NextMsgWithContext(ctx); err != nil {
-			break
-		}
-		if len(msg.Data) == 0 {
-			continue // the server says that nobody listens; those who should may just be reconnecting
-		}
-		a := decodeAnswer(msg.Data)
-		all = append(all, a)
-		missing = slices.DeleteFunc(missing, func(id string) bool { return id == a.Node })
-	}
-	for _, id := range missing {
-		all = append(all, Answer{Node: id, Err: unknown(err)})
-	}
-	return all
+	wg.Wait()
+	return slices.DeleteFunc(all, func(a Answer) bool { return a.Node == "" })
+}
+
+// forget takes a node as gone. If it only lost its connection, it says so when it is back.
+func (p *natsNodes) forget(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.peers, id)
 }
