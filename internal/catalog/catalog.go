@@ -30,7 +30,7 @@ type Documents interface {
 type Options struct {
 	Production        bool
 	OpenSignUp        bool
-	Reader            bool // only answers questions: writes nothing, and needs no right to
+	Writer            Writer // of a process that may not write; nil: it does so itself
 	TokenLifetime     time.Duration
 	TokenSecret       []byte // overrides the one in the store when not empty
 	AdminEmail        string
@@ -93,7 +93,7 @@ func New(ctx context.Context, s *store.Store, notifier Notifier, opts Options) (
 // prepare makes what the first start must make, or waits for it.
 func (c *Catalog) prepare(ctx context.Context) error {
 	load := c.loadSecret
-	if c.opts.Reader {
+	if c.opts.Writer != nil {
 		load = c.awaitSecret
 	}
 	err := load(ctx)
@@ -103,7 +103,7 @@ func (c *Catalog) prepare(ctx context.Context) error {
 	if c.seals, err = newSeals(c.secret); err != nil {
 		return fmt.Errorf("seal of credentials: %w", err)
 	}
-	if c.opts.Reader {
+	if c.opts.Writer != nil {
 		return nil
 	}
 	return c.ensureAdmin(ctx)

@@ -140,6 +140,9 @@ func (c *Catalog) provision(ctx context.Context, appID, id string, source *Sourc
 	if err := c.seals.seal(&topic, source.URL); err != nil {
 		return err
 	}
+	if w := c.opts.Writer; w != nil {
+		return w.Provision(ctx, provisionOf(&topic))
+	}
 	return c.store.Update(ctx, func(tx *store.Tx) error { return createOnce(tx, &topic, c.opts.ProvisionedTopics) })
 }
 
@@ -184,6 +187,12 @@ func (c *Catalog) builtInApp(ctx context.Context) (*freshet.App, error) {
 		}
 		return app, err
 	}
+	if w := c.opts.Writer; w != nil {
+		if err := w.MakeBuiltInApp(ctx); err != nil {
+			return nil, err
+		}
+		return c.store.App(ctx, BuiltInAppID)
+	}
 	admins, err := c.store.Admins(ctx)
 	if err != nil {
 		return nil, err
@@ -225,6 +234,9 @@ func (c *Catalog) Retire(ctx context.Context, topicID string, present func(conte
 	}
 	if here, err := present(ctx); err != nil || here {
 		return err
+	}
+	if w := c.opts.Writer; w != nil {
+		return w.Retire(ctx, topicID)
 	}
 	err = c.store.Update(ctx, func(tx *store.Tx) error {
 		if _, err := tx.LockTopic(topicID); err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/grid"
 	"github.com/freshet-io/freshet/internal/httpkit"
 	"github.com/freshet-io/freshet/internal/store"
 )
@@ -21,10 +22,13 @@ import (
 type Administration struct {
 	// Static after NewAdministration.
 	store    *store.Store
-	registry *Registry
-	version  string
-	log      *slog.Logger
-	now      func() time.Time
+	registry interface {
+		changed(ctx context.Context, revision int64) // it is stored
+		inUse() []string                             // names of plugins
+	}
+	version string
+	log     *slog.Logger
+	now     func() time.Time
 }
 
 // NewAdministration changes what is registered in the store; changes take effect through the registry.
@@ -32,6 +36,28 @@ func NewAdministration(s *store.Store, r *Registry, version string, log *slog.Lo
 	return &Administration{store: s, registry: r, version: version, log: log,
 		now: func() time.Time { return time.Now().Truncate(time.Millisecond) }} // what the store keeps
 }
+
+// NewWriter is an administration for the requests of other nodes, in a process that routes nothing itself: it makes changes
+// and tells the others.
+func NewWriter(s *store.Store, n Notices, version string, log *slog.Logger) *Administration {
+	a := NewAdministration(s, nil, version, log)
+	a.registry = announcer{n, log}
+	return a
+}
+
+// announcer tells of changes.
+type announcer struct {
+	notices Notices
+	log     *slog.Logger
+}
+
+func (a announcer) changed(ctx context.Context, _ int64) {
+	if err := a.notices.Notify(context.WithoutCancel(ctx), grid.Notice{Scope: grid.ScopeGateway}); err != nil {
+		a.log.Warn("notice not sent; other nodes learn of the change at their next look", "err", err)
+	}
+}
+
+func (a announcer) inUse() []string { return []string{} } // only whoever follows the table knows
 
 // call is one request to the administration.
 type call struct {

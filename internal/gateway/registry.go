@@ -149,9 +149,7 @@ func (r *Registry) changed(ctx context.Context, revision int64) {
 	if err := r.catchUp(ctx, revision); err != nil {
 		r.log.Warn("the change is stored, but not yet in effect here", "err", err)
 	}
-	if err := r.notices.Notify(ctx, grid.Notice{Scope: grid.ScopeGateway}); err != nil {
-		r.log.Warn("notice not sent; other nodes learn of the change at their next look", "err", err)
-	}
+	announcer{r.notices, r.log}.changed(ctx, revision)
 }
 
 // catchUp makes the table at least as new as the revision; 0 asks the store what is newest.

@@ -47,6 +47,26 @@ func (l *Lately) add(v verdict, at time.Time, err error) {
 	r.Last = at
 }
 
+// Merge adds what another node knows.
+func (l *Lately) Merge(other *Lately) {
+	l.Followed = l.Followed || other.Followed
+	if other.At.After(l.At) {
+		l.Position, l.At = other.Position, other.At
+	}
+	for _, pair := range [][2]*Recent{
+		{&l.Changed, &other.Changed}, {&l.Identical, &other.Identical}, {&l.Dropped, &other.Dropped}, {&l.Refused, &other.Refused},
+	} {
+		sum, more := pair[0], pair[1]
+		sum.Count += more.Count
+		if more.Last.After(sum.Last) {
+			sum.Last, sum.Why = more.Last, more.Why
+		}
+	}
+	if other.Vanished.After(l.Vanished) {
+		l.Vanished = other.Vanished
+	}
+}
+
 // Lately returns what happened to a topic, as far as this node knows.
 func (r *Router) Lately(topicID string) Lately {
 	r.mu.Lock()

@@ -51,6 +51,37 @@ type parts struct {
 	registry   *gateway.Registry // nil without the gateway role
 
 	administration later // of the gateway
+
+	quiet []func() // end the answers to other nodes
+}
+
+// answer begins to answer what other nodes ask, as far as the roles of this one can.
+func (p *parts) answer(context.Context) error {
+	add := func(stop func()) { p.quiet = append(p.quiet, stop) }
+	if p.router != nil {
+		add(answerTo(p.grid, askLately, func(_ context.Context, topicID string) (router.Lately, error) {
+			return p.router.Lately(topicID), nil
+		}))
+	}
+	if p.usage != nil {
+		add(answerTo(p.grid, askFlush, func(ctx context.Context, _ struct{}) (struct{}, error) { return struct{}{}, p.usage.Flush(ctx) }))
+	}
+	if p.subscriber != nil {
+		add(answerForStreams(p.grid, p.fanout.Node(), p.subscriber))
+	}
+	if p.settings.Has(settings.RoleManage) {
+		add(p.answerWriters())
+	}
+	return nil
+}
+
+// stopAnswering comes before anything that answers are about is closed.
+func (p *parts) stopAnswering(context.Context) error {
+	for _, stop := range p.quiet {
+		stop()
+	}
+	p.quiet = nil
+	return nil
 }
 
 // reads reports whether the process leaves it to others to make what a database must have. An embedded one has no others.
@@ -66,7 +97,11 @@ func (p *parts) openStore(ctx context.Context) (err error) {
 }
 
 func (p *parts) openUsage(context.Context) error {
-	p.usage = usage.New(p.store, usage.Options{Log: p.log, Retention: p.settings.Usage.Retention})
+	o := usage.Options{Log: p.log, Retention: p.settings.Usage.Retention}
+	if p.reads() {
+		o.Write = writer{p.grid}.addUsage
+	}
+	p.usage = usage.New(p.store, o)
 	return nil
 }
 
@@ -95,10 +130,14 @@ func (p *parts) openRouter(context.Context) error {
 
 func (p *parts) openCatalog(ctx context.Context) (err error) {
 	s := p.settings
+	var remote catalog.Writer
+	if p.reads() {
+		remote = writer{p.grid}
+	}
 	p.catalog, err = catalog.New(ctx, p.store, p.grid, catalog.Options{
 		Production:    s.Environment == settings.Production,
 		OpenSignUp:    s.Signup == settings.SignupOpen,
-		Reader:        p.reads(),
+		Writer:        remote,
 		TokenLifetime: s.Token.Lifetime,
 		TokenSecret:   []byte(s.Token.Secret.Reveal()),
 		AdminEmail:    s.Admin.Email,
@@ -134,7 +173,11 @@ func (p *parts) openGateway(ctx context.Context) error {
 	if p.registry, err = gateway.Follow(ctx, p.gateway, p.store, p.grid, p.log); err != nil {
 		return err
 	}
-	p.administration.set(gateway.NewAdministration(p.store, p.registry, p.version, p.log))
+	administration := http.Handler(gateway.NewAdministration(p.store, p.registry, p.version, p.log))
+	if p.reads() {
+		administration = &remoteAdministration{local: administration, writer: writer{p.grid}, log: p.log}
+	}
+	p.administration.set(administration)
 	return nil
 }
 
@@ -181,10 +224,10 @@ func (p *parts) platformAPIs() (apis []gateway.API, err error) {
 			Catalog:           p.catalog,
 			Documents:         p.router,
 			Counter:           p.grid,
-			Usage:             p.usage,
-			Topics:            p.router,
+			Usage:             p.usageReport(),
+			Topics:            p.everywhere(),
 			Sources:           p.grid,
-			Connections:       p.connections(),
+			Connections:       p.everywhere(),
 			Tester:            p.tester,
 			Health:            p.health,
 			Gateway:           p.gatewayAdministration(),
@@ -245,12 +288,15 @@ func (p *parts) newGate() *fanout.Gate {
 	return fanout.NewGate(int(limit), p.settings.TrustedProxies)
 }
 
-// connections are nil without the subscriber interface; an interface with a nil pointer in it would not be.
-func (p *parts) connections() manage.Connections {
-	if p.subscriber == nil {
-		return nil
+// everywhere asks all nodes of the service, of which this one may be the only one.
+func (p *parts) everywhere() everywhere { return everywhere{p.grid, p.log} }
+
+// usageReport reads what was used on all nodes.
+func (p *parts) usageReport() manage.Usage {
+	if p.settings.NATS == "" {
+		return p.usage // it knows everything
 	}
-	return p.subscriber
+	return usageEverywhere{p.usage, p.everywhere()}
 }
 
 func (p *parts) openSubscriber(context.Context) (err error) {

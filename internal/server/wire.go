@@ -58,7 +58,6 @@ func wire(o *Options, edition freshet.Edition, p *ports, r *readiness, failed ch
 			},
 			stop: func(context.Context) error { return parts.store.Close() },
 		}},
-		{partUsage, stage{start: parts.openUsage, stop: func(ctx context.Context) error { return parts.usage.Close(ctx) }}},
 		{partGrid, stage{
 			start: func(ctx context.Context) error {
 				if err := parts.openGrid(ctx); err != nil {
@@ -71,6 +70,7 @@ func wire(o *Options, edition freshet.Edition, p *ports, r *readiness, failed ch
 			},
 			stop: parts.closeGrid,
 		}},
+		{partUsage, stage{start: parts.openUsage, stop: func(ctx context.Context) error { return parts.usage.Close(ctx) }}},
 		{partRouter, stage{start: parts.openRouter, stop: func(context.Context) error { return parts.router.Close() }}},
 		{partCatalog, stage{start: parts.openCatalog, stop: func(context.Context) error { parts.catalog.Close(); return nil }}},
 		{partPoller, stage{start: parts.openPoller, stop: func(context.Context) error { return parts.poller.Close() }}},
@@ -81,6 +81,7 @@ func wire(o *Options, edition freshet.Edition, p *ports, r *readiness, failed ch
 			all = append(all, s.stage)
 		}
 	}
+	all = append(all, stage{name: "questions", start: parts.answer, stop: parts.stopAnswering})
 	if need.gatewayListener {
 		all = append(all, stage{name: "gateway", start: parts.openGateway, stop: parts.closeGateway})
 	}

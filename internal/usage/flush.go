@@ -29,9 +29,8 @@ func (m *Meter) Flush(ctx context.Context) error {
 	}
 	for len(m.batches) > 0 {
 		b := m.batches[0]
-		b.At = time.Now()
 		// A batch whose fate is unknown stays first in line and keeps its number: the store knows whether it has it.
-		if err := m.store.Update(ctx, func(tx *store.Tx) error { return tx.AddUsage(b) }); err != nil {
+		if err := m.write(ctx, b); err != nil {
 			m.failures.Add(1)
 			return err
 		}

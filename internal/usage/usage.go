@@ -31,6 +31,9 @@ type Options struct {
 
 	// Retention is how long hours are kept; 90 days by default.
 	Retention time.Duration
+
+	// Write writes a batch down where this process may not; nil where it may. A batch may come twice, with the same number.
+	Write func(context.Context, *store.UsageBatch) error
 }
 
 const (
@@ -48,6 +51,8 @@ type Meter struct {
 	log       *slog.Logger
 	every     time.Duration
 	retention time.Duration
+	write     func(context.Context, *store.UsageBatch) error
+	writesOwn bool // it may write, and so forgets old hours as well
 	writer    string
 	done      chan struct{}
 	finished  chan struct{}
@@ -87,6 +92,9 @@ func New(s *store.Store, opts Options) *Meter {
 	}
 	if m.retention <= 0 {
 		m.retention = defaultRetention
+	}
+	if m.write, m.writesOwn = opts.Write, opts.Write == nil; m.writesOwn {
+		m.write = func(ctx context.Context, b *store.UsageBatch) error { return AddUsage(ctx, s, b) }
 	}
 	m.bins.init()
 	go m.run()
@@ -131,7 +139,16 @@ func (m *Meter) run() {
 	}
 }
 
+// AddUsage writes a batch of any process down.
+func AddUsage(ctx context.Context, s *store.Store, b *store.UsageBatch) error {
+	b.At = time.Now()
+	return s.Update(ctx, func(tx *store.Tx) error { return tx.AddUsage(b) })
+}
+
 func (m *Meter) prune(now time.Time) {
+	if !m.writesOwn {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
 	err := m.store.Update(ctx, func(tx *store.Tx) error { return tx.PruneUsage(now.Add(-m.retention)) })
