@@ -14,7 +14,7 @@ const (
 // Edition is what an installation may do.
 type Edition struct {
 	Name        string
-	Connections int64 // subscribers at once on one node; 0 is any number
+	Connections int64 // subscribers at once, on all nodes together; 0 is any number
 }
 
 // BetaEdition is the container distribution without an activation key: to try things out, not for production.

@@ -27,6 +27,7 @@ type registry struct {
 	patience   time.Duration // with polled topics that have no document
 	left       func()        // called for every member that goes
 	seats      *seats
+	edition    editionLimit
 	stats      *stats
 	meter      *usage.Meter // nil: nobody counts
 	stopNotice func()
@@ -80,15 +81,16 @@ type group struct {
 	counter *usage.Counter // set once, with the first member; nil: nobody counts
 }
 
-func newRegistry(parts Parts, recheck, patience time.Duration, left func()) *registry {
+func newRegistry(parts Parts, opts *Options, left func()) *registry {
 	r := &registry{
 		log:       parts.Log,
 		catalog:   parts.Catalog,
 		router:    parts.Router,
 		fanout:    parts.Fanout,
 		sources:   parts.Sources,
-		recheck:   recheck,
-		patience:  patience,
+		recheck:   opts.Recheck,
+		patience:  opts.SnapshotTimeout,
+		edition:   editionLimit{opts.MaxConnections, opts.Refusal},
 		left:      left,
 		done:      make(chan struct{}),
 		finished:  make(chan struct{}),
@@ -262,6 +264,7 @@ func (r *registry) leave(g *group) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seats.free(g.audience.userID)
+	r.freeEdition()
 	r.stats.connect(g.key.variant, -1)
 	if g.counter != nil {
 		g.counter.Connect(-1)

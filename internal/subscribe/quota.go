@@ -8,8 +8,39 @@ import (
 	"github.com/freshet-io/freshet/internal/catalog"
 )
 
-// checkQuotas refuses a subscriber whose account has used up its messages or its connections. Otherwise it has a seat.
+// edition is as an account whose connections are those of everybody.
+const edition = "edition"
+
+// editionLimit is how many subscribers all nodes together may have, and what those beyond it are told. 0 is any number.
+type editionLimit struct {
+	connections int64
+	refusal     string
+}
+
+func (e *editionLimit) err() error { return freshet.Errorf(freshet.ConnectionLimit, "%s", e.refusal) }
+
+// checkQuotas refuses a subscriber if the edition has no seat left, or if its account has used up its messages or its
+// connections. Otherwise it has a seat.
 func (r *registry) checkQuotas(ctx context.Context, grant *catalog.Grant) error {
+	if r.edition.connections > 0 {
+		if err := r.seats.take(ctx, edition, r.edition.connections); err != nil {
+			return r.edition.err()
+		}
+	}
+	err := r.checkAccount(ctx, grant)
+	if err != nil {
+		r.freeEdition()
+	}
+	return err
+}
+
+func (r *registry) freeEdition() {
+	if r.edition.connections > 0 {
+		r.seats.free(edition)
+	}
+}
+
+func (r *registry) checkAccount(ctx context.Context, grant *catalog.Grant) error {
 	if r.meter != nil && grant.Quotas.MessagesPerMonth > 0 && r.meter.Limit(ctx, grant.UserID, grant.Quotas.MessagesPerMonth) {
 		return errSpent(time.Now())
 	}

@@ -59,7 +59,7 @@ type Options struct {
 	// SnapshotEvent is the name of full documents, "snapshot" by default. Clients with an app token get "data" in any case.
 	SnapshotEvent string
 
-	// MaxConnections bounds the subscribers of this node; 0 does not.
+	// MaxConnections bounds the subscribers of all nodes together; 0 does not.
 	MaxConnections int64
 
 	// Refusal is what a subscriber beyond MaxConnections is told; there is a text by default.
@@ -140,7 +140,7 @@ func New(parts Parts, opts Options) *Server {
 		headers: make(map[sse.Encoding]*fanout.Header),
 		drained: make(chan struct{}),
 	}
-	s.audience = newRegistry(parts, opts.Recheck, opts.SnapshotTimeout, func() { s.connections.Add(-1) })
+	s.audience = newRegistry(parts, &opts, func() { s.connections.Add(-1) })
 	for _, enc := range []sse.Encoding{sse.Identity, sse.Gzip, sse.Deflate} {
 		s.headers[enc] = fanout.NewHeader(streamHeader(enc))
 	}
@@ -275,11 +275,12 @@ func (s *Server) grant(ctx context.Context, q *request) (*catalog.Grant, error) 
 	return g, err
 }
 
-// admit counts the subscriber in, or refuses it. Counting first makes the limit exact under any number of arrivals.
+// admit counts the subscriber in, or refuses it if this node alone has too many: whoever is let in has the other nodes asked
+// as well. Counting first makes the limit exact under any number of arrivals.
 func (s *Server) admit() error {
 	if n := s.connections.Add(1); s.opts.MaxConnections > 0 && n > s.opts.MaxConnections {
 		s.connections.Add(-1)
-		return freshet.Errorf(freshet.ConnectionLimit, "%s", s.opts.Refusal)
+		return s.audience.edition.err()
 	}
 	return nil
 }

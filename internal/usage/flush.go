@@ -14,13 +14,18 @@ const batchLen = 500
 
 // Flush writes down what was counted so far.
 func (m *Meter) Flush(ctx context.Context) error {
+	return m.flush(ctx, func(string) bool { return true })
+}
+
+// flush writes down what was counted of the accounts that match.
+func (m *Meter) flush(ctx context.Context, match func(userID string) bool) error {
 	m.flushing.Lock()
 	defer m.flushing.Unlock()
 	if len(m.batches) == 0 {
 		m.foldAll(time.Now())
 		m.folding.Lock() // nothing may be charged to an account between the two
-		m.beginFlush()
-		rows := m.bins.take()
+		m.beginFlush(match)
+		rows := m.bins.take(match)
 		m.folding.Unlock()
 		for chunk := range slices.Chunk(rows, batchLen) {
 			m.number++
@@ -28,16 +33,15 @@ func (m *Meter) Flush(ctx context.Context) error {
 		}
 	}
 	for len(m.batches) > 0 {
-		b := m.batches[0]
 		// A batch whose fate is unknown stays first in line and keeps its number: the store knows whether it has it.
-		if err := m.write(ctx, b); err != nil {
+		if err := m.write(ctx, m.batches[0]); err != nil {
 			m.failures.Add(1)
 			return err
 		}
 		m.batches = m.batches[1:]
 	}
 	m.batches = nil
-	return m.endFlush(ctx)
+	return m.endFlush(ctx, match)
 }
 
 // Hours merges what is written down, which read returns, with what was counted here since: of the places that match, in the

@@ -8,14 +8,62 @@ import (
 )
 
 // account is one whose messages are limited. What all nodes delivered is known from the store, what this one delivered since
-// from its own count; so over a cluster a limit may be overrun by what the others deliver between two flushes.
+// from its own count. As an account comes near its limit every node writes its count down, and reads what the others
+// wrote, every second; so over a cluster a limit is noticed about as soon as on a single node.
 type account struct {
 	limit    int64
 	month    time.Time
 	written  int64 // by all nodes, when it was last read
+	read     time.Time
 	flushing int64 // counted here and being written
 	counted  int64 // counted here since
+	lately   int64 // counted here in the last second or so
 	told     bool  // that it is used up
+}
+
+// Near its limit is an account that has this part of it left, or what it uses in so many seconds: other nodes may be as busy.
+const (
+	nearPart    = 10
+	nearSeconds = 100
+	nearTimeout = 2 * time.Second // of writing; the store may be away, and the quotas of others go on
+)
+
+func (a *account) isNear(now time.Time) bool {
+	if a.limit <= 0 || !a.month.Equal(freshet.Month(now)) || a.isSpent(now) {
+		return false
+	}
+	left := a.limit - (a.written + a.flushing + a.counted)
+	return left <= a.limit/nearPart || left <= nearSeconds*a.lately
+}
+
+// near returns the accounts that are near their limits, and begins to count what they use lately anew.
+func (m *Meter) near(now time.Time) map[string]bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all map[string]bool
+	for id, a := range m.accounts {
+		if a.isNear(now) {
+			if all == nil {
+				all = make(map[string]bool)
+			}
+			all[id] = true
+		}
+		a.lately = 0
+	}
+	return all
+}
+
+// flushNear keeps nodes up to date with each other about accounts that are near their limits.
+func (m *Meter) flushNear(now time.Time) {
+	near := m.near(now)
+	if len(near) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), nearTimeout)
+	defer cancel()
+	if err := m.flush(ctx, func(userID string) bool { return near[userID] }); err != nil {
+		m.log.Debug("usage near a quota could not be written down; it is kept for the next time", "err", err)
+	}
 }
 
 func (a *account) isSpent(now time.Time) bool {
@@ -53,11 +101,37 @@ func (m *Meter) Limit(ctx context.Context, userID string, perMonth int64) (spent
 	if a != nil && a.month.Equal(month) {
 		a.set(perMonth)
 		spent = a.isSpent(now)
+		old := !spent && now.Sub(a.read) >= foldEvery
 		m.mu.Unlock()
-		return spent
+		return spent || old && m.reload(ctx, userID, month)
 	}
 	m.mu.Unlock()
 	return m.load(ctx, userID, month, perMonth)
+}
+
+// reload reads what other nodes have written since, unless this one is just writing: then it will.
+func (m *Meter) reload(ctx context.Context, userID string, month time.Time) (spent bool) {
+	if !m.flushing.TryRLock() {
+		return false
+	}
+	defer m.flushing.RUnlock()
+	if len(m.batches) > 0 {
+		return false // they may be written or not
+	}
+	ctx, cancel := context.WithTimeout(ctx, nearTimeout)
+	defer cancel()
+	written, err := m.store.MonthMessages(ctx, userID, month)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	a := m.accounts[userID]
+	if a == nil || !a.month.Equal(month) {
+		return false
+	}
+	a.read = time.Now() // whether it worked or not: a store that is away is not asked by every subscriber
+	if err == nil {
+		a.written = written
+	}
+	return a.isSpent(time.Now())
 }
 
 func (a *account) set(limit int64) {
@@ -81,7 +155,7 @@ func (m *Meter) load(ctx context.Context, userID string, month time.Time, limit 
 	defer m.mu.Unlock()
 	a := m.accounts[userID]
 	if a == nil || !a.month.Equal(month) {
-		a = &account{month: month, written: written, counted: m.unwritten(userID, month)}
+		a = &account{month: month, written: written, read: time.Now(), counted: m.unwritten(userID, month)}
 		m.accounts[userID] = a
 	}
 	a.set(limit)
@@ -116,6 +190,7 @@ func (m *Meter) charge(userID string, messages int64, hour time.Time) {
 	defer m.mu.Unlock()
 	if a := m.accounts[userID]; a != nil && a.month.Equal(freshet.Month(hour)) {
 		a.counted += messages
+		a.lately += messages
 	}
 }
 
@@ -140,24 +215,28 @@ func (m *Meter) tellSpent(now time.Time) {
 }
 
 // beginFlush and endFlush follow what moves from memory to the store. The caller holds flushing.
-func (m *Meter) beginFlush() {
+func (m *Meter) beginFlush(match func(userID string) bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, a := range m.accounts {
+	for id, a := range m.accounts {
+		if !match(id) {
+			continue
+		}
 		a.flushing += a.counted
 		a.counted = 0
 	}
 }
 
-func (m *Meter) endFlush(ctx context.Context) error {
+func (m *Meter) endFlush(ctx context.Context, match func(userID string) bool) error {
 	m.mu.Lock()
 	months := make(map[string]time.Time, len(m.accounts))
 	current := freshet.Month(time.Now())
 	for id, a := range m.accounts {
-		if a.month.Equal(current) {
-			months[id] = a.month
-		} else {
+		switch {
+		case !a.month.Equal(current):
 			delete(m.accounts, id) // a new month; whoever subscribes has it loaded
+		case match(id) || a.flushing > 0:
+			months[id] = a.month
 		}
 	}
 	m.mu.Unlock()
@@ -168,7 +247,7 @@ func (m *Meter) endFlush(ctx context.Context) error {
 		}
 		m.mu.Lock()
 		if a := m.accounts[id]; a != nil && a.month.Equal(month) {
-			a.written, a.flushing = written, 0
+			a.written, a.flushing, a.read = written, 0, time.Now()
 		}
 		m.mu.Unlock()
 	}

@@ -47,16 +47,18 @@ func (s *sums) add(at Place, hour time.Time, u freshet.Usage) {
 	row.Add(u)
 }
 
-// take returns everything and begins anew.
-func (s *sums) take() []store.UsageRow {
+// take returns everything of the accounts that match, and begins anew with them.
+func (s *sums) take(match func(userID string) bool) []store.UsageRow {
 	var all []store.UsageRow
 	for i := range s.bins {
 		b := &s.bins[i]
 		b.mu.Lock()
-		for _, row := range b.rows {
-			all = append(all, *row)
+		for key, row := range b.rows {
+			if match(row.UserID) {
+				all = append(all, *row)
+				delete(b.rows, key)
+			}
 		}
-		clear(b.rows)
 		b.mu.Unlock()
 	}
 	return all

@@ -127,6 +127,8 @@ func (m *Meter) run() {
 		case now := <-fold.C:
 			m.fold(now)
 			m.tellSpent(now)
+			m.flushNear(now)
+			m.tellSpent(now)
 		case <-flush.C:
 			ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 			if err := m.Flush(ctx); err != nil {

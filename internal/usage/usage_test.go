@@ -172,6 +172,39 @@ func TestAQuotaIsToldWhenItIsUsedUp(t *testing.T) {
 	})
 }
 
+// TestAQuotaHoldsOverNodes: two meters over one store stand for two nodes.
+func TestAQuotaHoldsOverNodes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t, t.TempDir())
+		defer s.Close()
+		var told [3]atomic.Int64
+		var nodes [3]*usage.Meter
+		var counters [3]*usage.Counter
+		for i := range nodes {
+			nodes[i] = usage.New(s, usage.Options{})
+			defer nodes[i].Close(context.Background())
+			nodes[i].OnSpent(func(string) { told[i].Add(1) })
+			counters[i] = nodes[i].Counter(place)
+			defer counters[i].Close()
+			if nodes[i].Limit(t.Context(), place.UserID, 100) {
+				t.Fatal("spent before anything was sent")
+			}
+		}
+		for range 50 { // each node alone would stay below the limit
+			counters[0].Sent(1, 1, 1)
+			counters[1].Sent(1, 1, 1)
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(3 * time.Second)
+		if told[0].Load() != 1 || told[1].Load() != 1 {
+			t.Errorf("the nodes were told %d and %d times that the quota is used up", told[0].Load(), told[1].Load())
+		}
+		if !nodes[2].Limit(t.Context(), place.UserID, 100) {
+			t.Error("a node that sent nothing lets subscribers in")
+		}
+	})
+}
+
 func TestNothingIsCountedTwiceOrLostWhileEverythingHappensAtOnce(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	m := usage.New(s, usage.Options{})
