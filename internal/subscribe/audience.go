@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/freshet-io/freshet"
@@ -313,17 +314,14 @@ const settle = 50 * time.Millisecond
 
 func (r *registry) run() {
 	defer close(r.finished)
-	again := time.NewTicker(r.recheck)
-	defer again.Stop()
+	var looking sync.WaitGroup
+	looking.Go(r.recheckAll)
+	defer looking.Wait()
 	for {
 		select {
 		case <-r.done:
 			r.closeGroups()
 			return
-		case <-again.C:
-			all := r.everybody()
-			r.askAgain(all)
-			r.lookAgain(all)
 		case <-r.wake:
 			if r.hasNotices() && !r.pause(settle) {
 				continue
@@ -334,6 +332,23 @@ func (r *registry) run() {
 			r.askAgain(asking)
 		}
 		r.closeGroups()
+	}
+}
+
+// recheckAll asks for everything again now and then, since notices can get lost. It has a goroutine of its own: what takes it
+// seconds with many topics must not hold up a notice.
+func (r *registry) recheckAll() {
+	again := time.NewTicker(r.recheck)
+	defer again.Stop()
+	for {
+		select {
+		case <-r.done:
+			return
+		case <-again.C:
+			all := r.everybody()
+			r.askAgain(all)
+			r.lookAgain(all)
+		}
 	}
 }
 
@@ -393,25 +408,48 @@ func (r *registry) concerned() (asking, looking []*audience) {
 // askTimeout bounds one question, so that a catalog that hangs does not keep the others from being asked.
 const askTimeout = 5 * time.Second
 
+// askers is how many questions are asked at the same time. Each takes the database a moment.
+const askers = 8
+
 func (r *registry) askAgain(all []*audience) {
-	for _, a := range all {
-		ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
-		grant, err := r.catalog.MaySubscribe(ctx, a.ask)
-		if err == nil {
-			err = r.checkAgain(ctx, grant)
-		}
-		cancel()
-		switch freshet.KindOf(err) {
-		case freshet.Internal, freshet.Unavailable, freshet.Timeout:
-			// No answer is not a refusal: streams outlive a catalog that is down for a while.
-			if err != nil {
-				r.log.Warn("permission could not be checked again", "topic", a.ask.TopicID, "err", err)
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(askers, len(all)) {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; int(i) < len(all) && !r.isDone(); i = next.Add(1) - 1 {
+				r.askOne(all[i])
 			}
-		case freshet.TopicNotFound, freshet.UnknownCredential: // a key that was known disappears with its app only
-			r.end(a, freshet.Errorf(freshet.TopicGone, "The topic was deleted"))
-		default:
-			r.end(a, err)
+		})
+	}
+	wg.Wait()
+}
+
+func (r *registry) isDone() bool {
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (r *registry) askOne(a *audience) {
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	defer cancel()
+	grant, err := r.catalog.MaySubscribe(ctx, a.ask)
+	if err == nil {
+		err = r.checkAgain(ctx, grant)
+	}
+	switch freshet.KindOf(err) {
+	case freshet.Internal, freshet.Unavailable, freshet.Timeout:
+		// No answer is not a refusal: streams outlive a catalog that is down for a while.
+		if err != nil {
+			r.log.Warn("permission could not be checked again", "topic", a.ask.TopicID, "err", err)
 		}
+	case freshet.TopicNotFound, freshet.UnknownCredential: // a key that was known disappears with its app only
+		r.end(a, freshet.Errorf(freshet.TopicGone, "The topic was deleted"))
+	default:
+		r.end(a, err)
 	}
 }
 
