@@ -2,7 +2,9 @@ package e2e
 
 import (
 	"database/sql"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -11,40 +13,76 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 )
 
-// TestRolesInProcessesOfTheirOwn: publishing and streaming without the right to write to the database, on one NATS server.
+// TestRolesInProcessesOfTheirOwn: every role but manage without the right to write to the database, on one NATS server.
 func TestRolesInProcessesOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, 0, loopback(1), noWrap)
 	reader := readerURL(t, c.postgres.URL)
-	publish := c.addNode("publish", "--roles", "publish", "--database", reader)
-	subscribe := c.addNode("subscribe", "--roles", "subscribe", "--database", reader)
-	publish.start() // before anybody has made the schema
-	subscribe.start()
-	manage := c.addNode("manage", "--roles", "manage")
-	manage.start()
+	for _, role := range []string{"publish", "subscribe", "poll", "gateway"} {
+		c.addNode(role, "--roles", role, "--database", reader).start() // before anybody has made the schema
+	}
+	const publish, subscribe, gateway, manage = 0, 1, 3, 4
+	c.addNode("manage", "--roles", "manage").start()
 	for _, m := range c.nodes {
 		m.Await("ready")
 	}
-	run := c.rolesRun(2)
+	run := c.rolesRun(manage)
 	run.progressOf(t)
-
-	for path, node := range map[string]int{"/api/v1/apps": 0, "/publish/v1/topics/x": 2} {
+	for path, node := range map[string]int{"/api/v1/apps": publish, "/publish/v1/topics/x": manage} {
 		if status, _ := get(t, c.gateways[node], path); status != http.StatusNotFound {
 			t.Errorf("a node without the role answers %d to %s", status, path)
 		}
 	}
-	// A key that is renewed on one node ends at the others.
+	// What subscribers bring about is written by the process that may.
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, `{"from":"`+r.Header.Get("X-Secret")+`"}`)
+	}))
+	defer up.Close()
+	header := url.Values{"X-Sd-Header": {"X-Secret: sesame"}}
+	(&anyNode{t: t, c: c}).subscribeAt(subscribe, up.URL+"/data", header).first(`{"from":"sesame"}`)
+	run.awaitUsage(t)
+	admin := &process{Admin: c.admins[gateway]}
+	if status := registerAPI(t, admin, up.URL); status != http.StatusCreated {
+		t.Errorf("registering an API at the gateway answers %d", status)
+	}
+	if status, body := get(t, c.gateways[gateway], "/quote"); status != http.StatusOK || !strings.Contains(body, "from") {
+		t.Errorf("a registered API answers %d %s", status, body)
+	}
 	run.renew()
-	deadline := time.Now().Add(patience)
-	for {
-		status, err := run.publish()
-		if err == nil && status == http.StatusUnauthorized {
-			break
+	if status, err := run.publish(); err != nil || status != http.StatusUnauthorized {
+		t.Errorf("the old key gets %d, %v", status, err)
+	}
+	// Without a process that may write, what cannot be done says so, and the rest goes on.
+	c.nodes[manage].Kill()
+	(&anyNode{t: t, c: c}).subscribeAt(subscribe, up.URL+"/other", nil).refused(50000)
+	if status := registerAPI(t, admin, up.URL); status != http.StatusServiceUnavailable {
+		t.Errorf("registering without a process that may write answers %d", status)
+	}
+	(&anyNode{t: t, c: c}).subscribeAt(subscribe, run.topic.ID, nil).first(`{"n":1}`)
+	for i, m := range c.nodes {
+		if i != manage && strings.Contains(m.Output(), "permission denied") {
+			t.Errorf("%s tried to write:\n%s", m.name, m.Output())
 		}
+		if strings.Contains(m.Output(), "sesame") {
+			t.Errorf("%s shows a secret", m.name)
+		}
+	}
+}
+
+func registerAPI(t *testing.T, p *process, upstream string) int {
+	t.Helper()
+	return form(t, p, "/apis/", "name", "quote", "request_path", "/quote", "upstream_url", upstream)
+}
+
+// awaitUsage waits until what other processes counted is in the report.
+func (r *rolesRun) awaitUsage(t *testing.T) {
+	t.Helper()
+	var report struct{ Total struct{ Publications, Messages int } }
+	for deadline := time.Now().Add(patience); report.Total.Publications == 0 || report.Total.Messages == 0; time.Sleep(20 * time.Millisecond) {
+		r.api.must(http.StatusOK, "GET", "/api/v1/topics/"+r.topic.ID+"/usage", nil, &report)
 		if time.Now().After(deadline) {
-			t.Fatalf("the old key still gets %d, %v", status, err)
+			t.Fatalf("usage is %+v", report)
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 }
 
