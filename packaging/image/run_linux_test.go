@@ -95,7 +95,7 @@ func TestTheImageServesAsNobodyOnAReadOnlyRoot(t *testing.T) {
 	}
 	admin := ready["admin"].(string)
 	for url, want := range map[string]int{"http://" + admin + "/readyz": 200, "http://" + ready["gateway"].(string) + "/api/v1/apps": 401} {
-		answer, err := (&http.Client{Timeout: 30 * time.Second}).Get(url)
+		answer, err := (&http.Client{Timeout: 2 * time.Minute}).Get(url)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +142,7 @@ func awaitReady(t *testing.T, log io.Reader) map[string]any {
 			t.Fatalf("it ended before it was ready:\n%s", said.String())
 		}
 		return fields
-	case <-time.After(time.Minute):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("it does not become ready")
 	}
 	return nil
