@@ -493,7 +493,7 @@ func TestANodeWithoutServersIsNotReadyAndComesBack(t *testing.T) {
 		}
 		return s
 	}
-	s := start("127.0.0.1:0")
+	s := start("127.1.2.3:0") // nobody else listens or connects from there, so the port is free again after s has closed
 	address := strings.TrimPrefix(s.URL(), "nats://")
 	g := openNATS(t, grid.NATSOptions{URL: s.URL()})
 	there := watch(t, g, "a")

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -21,10 +22,13 @@ type Instance struct {
 	t      testing.TB
 	dir    string
 	bin    string
+	host   string // an address of its own, so that nobody takes the port while the server is dead
 	port   int
 	owner  *syscall.Credential
 	server *exec.Cmd
 }
+
+var instances atomic.Int32
 
 // NewInstance starts a server that ends with the test.
 func NewInstance(t testing.TB) *Instance {
@@ -42,10 +46,11 @@ func NewInstance(t testing.TB) *Instance {
 	if p.owner, err = serverOwner(dir); err != nil {
 		t.Fatal(err)
 	}
-	if p.port, err = freePort(); err != nil {
+	p.host = fmt.Sprintf("127.%d.255.%d", 1+os.Getpid()%254, 1+instances.Add(1)%250)
+	if p.port, err = freePort(p.host); err != nil {
 		t.Fatal(err)
 	}
-	p.URL = fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", p.port)
+	p.URL = fmt.Sprintf("postgres://postgres@%s:%d/postgres?sslmode=disable", p.host, p.port)
 	if out, err := p.command("initdb", "-D", dir+"/data", "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync").CombinedOutput(); err != nil {
 		t.Fatalf("initdb: %v\n%s", err, out)
 	}
@@ -64,9 +69,9 @@ func (p *Instance) command(name string, args ...string) *exec.Cmd {
 // Start runs the server again after Kill and returns once it answers.
 func (p *Instance) Start() {
 	p.t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(2 * time.Minute)
 	for time.Now().Before(deadline) {
-		p.server = p.command("postgres", "-D", p.dir+"/data", "-p", strconv.Itoa(p.port), "-k", p.dir, "-c", "listen_addresses=127.0.0.1")
+		p.server = p.command("postgres", "-D", p.dir+"/data", "-p", strconv.Itoa(p.port), "-k", p.dir, "-c", "listen_addresses="+p.host)
 		if err := p.server.Start(); err != nil {
 			p.t.Fatal(err)
 		}
@@ -93,7 +98,7 @@ func (p *Instance) ping() error {
 		return err
 	}
 	defer db.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	return db.PingContext(ctx)
 }

@@ -47,7 +47,7 @@ func start() (string, error) {
 	// A free port can be taken by somebody else before the server listens to it.
 	var port int
 	for range 3 {
-		if port, err = freePort(); err != nil {
+		if port, err = freePort("127.0.0.1"); err != nil {
 			return "", err
 		}
 		if err = startAt(port, path); err == nil {
@@ -115,8 +115,8 @@ func serverOwner(dir string) (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, os.Chown(dir, uid, gid)
 }
 
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func freePort(host string) (int, error) {
+	l, err := net.Listen("tcp", host+":0")
 	if err != nil {
 		return 0, err
 	}

@@ -43,7 +43,7 @@ func TestADatabaseThatGoesAwayIsUnavailableAndComesBack(t *testing.T) {
 		}
 	}
 	run("ALTER DATABASE " + name + " ALLOW_CONNECTIONS false")
-	run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '" + name + "'")
+	run("SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = '" + name + "'")
 	for range 3 {
 		_, err := s.User(t.Context(), user.ID)
 		wantKind(t, err, freshet.Unavailable)
