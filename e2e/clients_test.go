@@ -301,7 +301,7 @@ func clientProgram(t *testing.T, program string, args []string) *exec.Cmd {
 	if program == "go" {
 		binary := filepath.Join(t.TempDir(), "clients")
 		build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".")
-		build.Dir = "clients"
+		build.Dir, build.Env = "clients", plainBuild()
 		if out, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("building the Go clients: %v\n%s", err, out)
 		}

@@ -170,11 +170,16 @@ func showing(t *testing.T, command, text string) string {
 	return shown.String()
 }
 
+// plainBuild is the environment in which releases are compiled: the Makefile compiles more like that, so much of it is there.
+func plainBuild() []string { return append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath") }
+
 // build compiles an example program.
 func build(t *testing.T, name string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), name)
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../examples/"+name).CombinedOutput(); err != nil {
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../examples/"+name)
+	cmd.Env = plainBuild()
+	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return program
