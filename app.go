@@ -11,6 +11,7 @@ type App struct {
 	SignatureRequired       bool
 	Defaults                Defaults
 	AllowedTargetHosts      []string // that its pollers may reach; empty: all
+	Quotas                  Quotas   // RequestsPerMinute limits publications
 	SubscriberKey           Key
 	PublisherKey            Key
 	SignatureKey            Key
@@ -61,6 +62,7 @@ func (a *App) Validate() error {
 	f.checkText("name", a.Name, maxTitle)
 	f.checkPollEvery("default_configurations.http-poller.polling_frequency", a.Defaults.PollEvery)
 	f.checkTargetHosts("allowed_target_hosts", a.AllowedTargetHosts)
+	f.checkQuotas(a.Quotas)
 	return f.err()
 }
 

@@ -40,7 +40,7 @@ const (
 	StatusDisabled Status = "disabled"
 )
 
-// Quotas limit an account; 0 means unlimited and negative means "the server's default".
+// Quotas limit an account or one of its apps; 0 means unlimited and negative means "the server's default".
 type Quotas struct {
 	Connections       int64
 	MessagesPerMonth  int64
@@ -53,7 +53,7 @@ const ServersQuota = -1
 // DefaultQuotas leaves every limit to the server's settings.
 var DefaultQuotas = Quotas{Connections: ServersQuota, MessagesPerMonth: ServersQuota, RequestsPerMinute: ServersQuota}
 
-// Or takes the server's limits where the account has none of its own.
+// Or takes the server's limits where there are none of its own.
 func (q Quotas) Or(server Quotas) Quotas {
 	pick := func(own, def int64) int64 {
 		if own < 0 {
@@ -107,9 +107,7 @@ func (u *User) Validate() error {
 	}
 	f.checkEnum("role", string(u.Role), string(RoleUser), string(RoleAdmin))
 	f.checkEnum("status", string(u.Status), string(StatusActive), string(StatusDisabled))
-	f.checkQuota("quotas.connections", u.Quotas.Connections)
-	f.checkQuota("quotas.messages_per_month", u.Quotas.MessagesPerMonth)
-	f.checkQuota("quotas.requests_per_minute", u.Quotas.RequestsPerMinute)
+	f.checkQuotas(u.Quotas)
 	return f.err()
 }
 
@@ -158,6 +156,12 @@ func (f *faults) checkEnum(field, value string, allowed ...string) {
 		}
 	}
 	f.add(field, "must be one of %s", strings.Join(allowed, ", "))
+}
+
+func (f *faults) checkQuotas(q Quotas) {
+	f.checkQuota("quotas.connections", q.Connections)
+	f.checkQuota("quotas.messages_per_month", q.MessagesPerMonth)
+	f.checkQuota("quotas.requests_per_minute", q.RequestsPerMinute)
 }
 
 func (f *faults) checkQuota(field string, n int64) {

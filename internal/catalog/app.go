@@ -17,6 +17,7 @@ func (c *Catalog) CreateApp(ctx context.Context, actor *Actor, app freshet.App) 
 	}
 	app.ID = freshet.NewID()
 	app.UserID = actor.User.ID
+	app.Quotas = freshet.DefaultQuotas
 	app.SubscriberKey = freshet.NewKey(freshet.SubscriberKey)
 	app.PublisherKey = freshet.NewKey(freshet.PublisherKey)
 	app.SignatureKey = freshet.NewKey(freshet.SignatureKey)

@@ -201,7 +201,7 @@ func (c *Catalog) builtInApp(ctx context.Context) (*freshet.App, error) {
 		return nil, freshet.Errorf(freshet.Unauthenticated, "A subscriber key is required: there is no built-in app")
 	}
 	made := freshet.App{
-		ID: BuiltInAppID, UserID: admins[0].ID, Name: builtInAppName, AutoProvisioningAllowed: true,
+		ID: BuiltInAppID, UserID: admins[0].ID, Name: builtInAppName, AutoProvisioningAllowed: true, Quotas: freshet.DefaultQuotas,
 		SubscriberKey: freshet.NewKey(freshet.SubscriberKey), PublisherKey: freshet.NewKey(freshet.PublisherKey),
 		SignatureKey: freshet.NewKey(freshet.SignatureKey), CreatedAt: c.now(), UpdatedAt: c.now(),
 	}

@@ -20,6 +20,11 @@ func (c *Catalog) AppUsage(ctx context.Context, actor *Actor, id string, span Sp
 	return ownUsage(ctx, actor, "app", id, span, c.store.AppUsage)
 }
 
+// UserUsage returns what the apps of the actor, or of anybody for an admin, used by the hour.
+func (c *Catalog) UserUsage(ctx context.Context, actor *Actor, id string, span Span) ([]freshet.UsageHour, error) {
+	return ownUsage(ctx, actor, "user", id, span, c.store.UserUsage)
+}
+
 func ownUsage(ctx context.Context, actor *Actor, noun, id string, span Span,
 	read func(context.Context, string, Span) (*store.OwnedUsage, error),
 ) ([]freshet.UsageHour, error) {

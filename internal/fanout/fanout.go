@@ -118,8 +118,14 @@ type counters struct {
 }
 
 // Sent is what members of a group were sent: events, bytes in all, and what the bytes would have been had every event carried
-// the whole document. Headers and heartbeats count the same in both.
-type Sent struct{ Events, Bytes, Full int64 }
+// the whole document. Headers and heartbeats count the same in both. Prompt of the events went to members that keep up, Lag
+// after the change that they tell of.
+type Sent struct {
+	Events, Bytes, Full int64
+
+	Prompt int64
+	Lag    time.Duration
+}
 
 // Stats counts what a Fanout did since it began.
 type Stats struct {
@@ -133,7 +139,7 @@ type Stats struct {
 	Heartbeats uint64 // sent
 
 	FanOut histogram.Snapshot // from a change to the last member of its group on a loop
-	Lag    histogram.Snapshot // from a change to each member, for those that keep up
+	Lag    histogram.Snapshot // from a change to each member, for those that keep up, however they are served
 }
 
 // New starts a Fanout. Close it after use.

@@ -2,6 +2,7 @@ package fanout
 
 import (
 	"sync"
+	"time"
 
 	"github.com/freshet-io/freshet/internal/sse"
 )
@@ -24,7 +25,7 @@ type Group struct {
 
 	// Guarded by mu.
 	mu       sync.Mutex
-	changed  chan struct{} // closed at the next change; nil while nobody waits
+	changed  *change       // the next one; nil while nobody waits
 	ended    chan struct{} // closed by End
 	final    []byte        // set before ended is closed
 	portable map[*portable]struct{}
@@ -87,19 +88,36 @@ func (g *Group) Close() { g.stop() }
 func (g *Group) wake() {
 	g.mu.Lock()
 	if g.changed != nil {
-		close(g.changed)
+		g.changed.at = time.Now()
+		close(g.changed.told)
 		g.changed = nil
 	}
 	g.mu.Unlock()
 	g.wakeLoops()
 }
 
-// change returns a channel that is closed at the next change. Take it before asking the feed, or miss one.
-func (g *Group) change() <-chan struct{} {
+// change is something that happens to a feed.
+type change struct {
+	told chan struct{} // closed when it has happened
+	at   time.Time     // when; set before
+}
+
+// since is when it happened, or zero if it did not yet.
+func (c *change) since() time.Time {
+	select {
+	case <-c.told:
+		return c.at
+	default:
+		return time.Time{}
+	}
+}
+
+// change returns the next change. Take it before asking the feed, or miss one.
+func (g *Group) change() *change {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.changed == nil {
-		g.changed = make(chan struct{})
+		g.changed = &change{told: make(chan struct{})}
 	}
 	return g.changed
 }

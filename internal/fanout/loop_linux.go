@@ -411,6 +411,9 @@ func (l *loop) measure(m *members, events uint64) {
 	took := time.Since(m.bringing)
 	if events > 0 {
 		l.lag.Observe(took, events)
+		if m.group.Sent != nil {
+			m.sent.Prompt, m.sent.Lag = int64(events), took // a group has its turn once a round
+		}
 	}
 	if m.next >= len(m.conns) {
 		l.fanOut.Observe(took, 1)

@@ -85,7 +85,7 @@ func TestSentIsToldOnceARoundAndAddsUp(t *testing.T) {
 	l.report()
 	l.account(&g.members[0], 0, 5, 5)
 	l.report()
-	if len(told) != 2 || told[0] != (Sent{3, 30, 300}) || told[1] != (Sent{0, 5, 5}) {
+	if len(told) != 2 || told[0] != (Sent{Events: 3, Bytes: 30, Full: 300}) || told[1] != (Sent{Bytes: 5, Full: 5}) {
 		t.Errorf("%+v", told)
 	}
 }

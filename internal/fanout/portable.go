@@ -45,8 +45,13 @@ func (f *Fanout) servePortable(w http.ResponseWriter, r *http.Request, s Stream)
 
 func (p *portable) run(r *http.Request, cursor Cursor) {
 	draining, drainAt := p.f.draining, (<-chan time.Time)(nil)
-	for {
+	var news time.Time // when that came which the next write will bring; zero: nothing that is measured
+	for before := p.g.change(); ; {
 		change := p.g.change()
+		if change != before && news.IsZero() {
+			news = before.since()
+		}
+		before = change
 		if final, ended := p.g.isEnded(); ended {
 			p.write(Batch{Bytes: final, Events: 1})
 			return
@@ -55,13 +60,15 @@ func (p *portable) run(r *http.Request, cursor Cursor) {
 		cursor = batch.Next
 		p.cursor.Store(uint64(cursor))
 		if len(batch.Bytes) > 0 {
-			if !p.write(batch) {
+			if !p.writeMeasured(batch, news) {
 				return
 			}
+			news = time.Time{}
 			continue
 		}
+		news = time.Time{} // it told this reader nothing
 		select {
-		case <-change:
+		case <-change.told:
 		case <-p.g.ended:
 		case <-p.beat.C:
 			if !p.write(Batch{Bytes: p.g.heartbeat}) {
@@ -85,6 +92,22 @@ func (p *portable) run(r *http.Request, cursor Cursor) {
 			return
 		}
 	}
+}
+
+// writeMeasured writes a batch and counts how long it took since the change that it tells of.
+func (p *portable) writeMeasured(b Batch, news time.Time) bool {
+	if !p.write(b) {
+		return false
+	}
+	if news.IsZero() || b.Events == 0 {
+		return true
+	}
+	took := time.Since(news)
+	p.f.counters.lag.ObserveN(took, uint64(b.Events))
+	if p.g.Sent != nil {
+		p.g.Sent(Sent{Prompt: int64(b.Events), Lag: took})
+	}
+	return true
 }
 
 // write sends b in pieces, so that only a subscriber that takes nothing runs into the deadline.

@@ -2,6 +2,7 @@ package manage
 
 import (
 	"context"
+	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/catalog"
+	"github.com/freshet-io/freshet/internal/histogram"
 	"github.com/freshet-io/freshet/internal/usage"
 )
 
@@ -27,8 +29,42 @@ type UsageCounts struct {
 	BytesSaved        int64 `json:"bytes_saved" example:"2304000" doc:"The difference"`
 	Publications      int64 `json:"publications" example:"100" doc:"Taken from publishers, and from polls that brought a document"`
 	Polls             int64 `json:"polls" example:"0" doc:"Requests to the data source"`
+	PollsOK           int64 `json:"polls_ok" example:"0" doc:"Those that brought a document"`
 	PollsNotModified  int64 `json:"polls_not_modified" example:"0" doc:"Those answered with 304"`
+	PollsFailed       int64 `json:"polls_failed" example:"0" doc:"Those that brought neither"`
 	ConnectionSeconds int64 `json:"connection_seconds" example:"3600" doc:"Time that all subscribers together were connected"`
+
+	DeliveryLag deliveryLag `json:"delivery_lag" doc:"How long deliveries to subscribers that keep up took, from the change to the socket"`
+}
+
+// deliveryLag has the counts too: percentiles of two reports cannot be added or subtracted, counts can.
+type deliveryLag struct {
+	P50    *float64 `json:"p50_ms" example:"0.4" doc:"Milliseconds that half of them took at most; null if there were none"`
+	P95    *float64 `json:"p95_ms" example:"2.1"`
+	P99    *float64 `json:"p99_ms" example:"6.3"`
+	Counts []int64  `json:"counts" nullable:"false" doc:"Deliveries by the bounds of the report: the first number is of those at or below the first bound, the last one of those above the last bound"`
+}
+
+func showLag(l *freshet.Lags) deliveryLag {
+	out := deliveryLag{Counts: l[:]}
+	if *l == (freshet.Lags{}) {
+		return out
+	}
+	at := func(q float64) *float64 {
+		ms := math.Round(float64(histogram.Quantile((*[histogram.Buckets]int64)(l), q).Microseconds())) / 1000
+		return &ms
+	}
+	out.P50, out.P95, out.P99 = at(0.5), at(0.95), at(0.99)
+	return out
+}
+
+// lagBounds are those of every count of delivery lag, in milliseconds.
+func lagBounds() []float64 {
+	var all []float64
+	for _, b := range histogram.Bounds() {
+		all = append(all, float64(b.Microseconds())/1000)
+	}
+	return all
 }
 
 type usageHour struct {
@@ -41,12 +77,15 @@ type usageReport struct {
 	To    time.Time   `json:"to" doc:"The end of the last hour"`
 	Hours []usageHour `json:"hours" nullable:"false" doc:"Hours in which something was used, oldest first"`
 	Total UsageCounts `json:"total" doc:"The sum of the hours"`
+
+	DeliveryLagBounds []float64 `json:"delivery_lag_bounds_ms" nullable:"false" doc:"Milliseconds that part the counts of delivery_lag"`
 }
 
 func showUsage(u *freshet.Usage) UsageCounts {
 	return UsageCounts{
 		Messages: u.Messages, Bytes: u.Bytes, FullBytes: u.FullBytes, BytesSaved: u.Saved(), Publications: u.Publications,
-		Polls: u.Polls, PollsNotModified: u.PollsNotModified, ConnectionSeconds: int64(u.Connected / time.Second),
+		Polls: u.Polls, PollsOK: u.PollsOK(), PollsNotModified: u.PollsNotModified, PollsFailed: u.PollsFailed,
+		ConnectionSeconds: int64(u.Connected / time.Second), DeliveryLag: showLag(&u.Lag),
 	}
 }
 
@@ -113,6 +152,17 @@ func (a *api) usage(h huma.API) {
 		})
 	})
 	handle(a, h, huma.Operation{
+		OperationID: "user-usage", Method: http.MethodGet, Path: "/users/{user_id}/usage", Tags: []string{usersTag}, Security: signedIn,
+		Summary: "What an account used", Description: "All its apps together, also those that are gone. " + usageRules,
+	}, func(ctx context.Context, in *struct {
+		UserPath
+		Spanning
+	}) (*body[usageReport], error) {
+		return a.report(in.span, func(p usage.Place) bool { return p.UserID == in.UserID }, func() ([]freshet.UsageHour, error) {
+			return a.Catalog.UserUsage(ctx, actor(ctx), in.UserID, in.span)
+		})
+	})
+	handle(a, h, huma.Operation{
 		OperationID: "topic-usage", Method: http.MethodGet, Path: "/topics/{topic_id}/usage", Tags: []string{topicsTag}, Security: signedIn,
 		Summary: "What a topic used", Description: usageRules,
 	}, func(ctx context.Context, in *struct {
@@ -141,7 +191,7 @@ func (a *api) report(span catalog.Span, match func(usage.Place) bool, read func(
 	if err != nil {
 		return nil, err
 	}
-	out := usageReport{From: span.From, To: span.To, Hours: make([]usageHour, len(hours))}
+	out := usageReport{From: span.From, To: span.To, Hours: make([]usageHour, len(hours)), DeliveryLagBounds: lagBounds()}
 	var total freshet.Usage
 	for i := range hours {
 		out.Hours[i] = usageHour{hours[i].Hour, showUsage(&hours[i].Usage)}

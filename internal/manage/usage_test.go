@@ -16,7 +16,8 @@ func TestUsageIsReportedByTopicAppAndForEverybody(t *testing.T) {
 	second := ada.newTopic(ada.app).text("id")
 	use := func(c tenant, topic string, n int64) {
 		s.meter.Add(usage.Place{TopicID: topic, AppID: c.app, UserID: c.id}, freshet.Usage{
-			Messages: n, Bytes: 10 * n, FullBytes: 30 * n, Publications: n, Polls: n, PollsNotModified: n, Connected: time.Duration(n) * time.Second})
+			Messages: n, Bytes: 10 * n, FullBytes: 30 * n, Publications: n, Polls: 3 * n, PollsNotModified: n, PollsFailed: n,
+			Connected: time.Duration(n) * time.Second, Lag: freshet.Lags{3: n}})
 	}
 	use(ada, ada.topic, 1)
 	use(ada, second, 2)
@@ -29,12 +30,19 @@ func TestUsageIsReportedByTopicAppAndForEverybody(t *testing.T) {
 			want float64
 		}{
 			{ada.client, "/topics/" + ada.topic + "/usage", 1}, {ada.client, "/apps/" + ada.app + "/usage", 3},
+			{ada.client, "/users/" + ada.id + "/usage", 3}, {admin, "/users/" + eve.id + "/usage", 4},
 			{admin, "/topics/" + second + "/usage", 2}, {admin, "/admin/usage", 7},
 		} {
 			a := c.by.call("GET", c.path, nil).want(200)
 			hours := a.at("hours").([]any)
 			if len(hours) != 1 || hours[0].(map[string]any)["messages"] != c.want || a.at("total.messages") != c.want ||
-				a.at("total.bytes_saved") != 20*c.want || a.at("total.connection_seconds") != c.want {
+				a.at("total.bytes_saved") != 20*c.want || a.at("total.connection_seconds") != c.want ||
+				a.at("total.polls_ok") != c.want || a.at("total.polls_failed") != c.want {
+				t.Errorf("%s: %s", c.path, a.body)
+			}
+			bounds, counts := a.at("delivery_lag_bounds_ms").([]any), a.at("total.delivery_lag.counts").([]any)
+			p50, _ := a.at("total.delivery_lag.p50_ms").(float64)
+			if len(counts) != len(bounds)+1 || counts[3] != c.want || p50 <= bounds[2].(float64) || p50 > bounds[3].(float64) {
 				t.Errorf("%s: %s", c.path, a.body)
 			}
 		}

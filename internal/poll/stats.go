@@ -87,6 +87,7 @@ type Polled struct {
 
 	Published   bool // it brought a document that was published
 	NotModified bool
+	Failed      bool // it brought neither, by whose fault ever
 }
 
 // tell says what came of a poll.
@@ -96,6 +97,7 @@ func (s *source) tell(by *plan, o outcome) {
 		s.p.opts.Polled(Polled{
 			TopicID: s.id, AppID: by.topic.AppID, UserID: by.userID,
 			Published: o == changed || o == unchanged, NotModified: o == unmodified,
+			Failed: o == failed || o == unpublished,
 		})
 	}
 }

@@ -118,6 +118,9 @@ func (p *parts) countPoll(q poll.Polled) {
 	if q.NotModified {
 		u.PollsNotModified = 1
 	}
+	if q.Failed {
+		u.PollsFailed = 1
+	}
 	p.usage.Add(usage.Place{TopicID: q.TopicID, AppID: q.AppID, UserID: q.UserID}, u)
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 const appColumns = `a.id, a.user_id, a.name, a.auto_provisioning_allowed, a.signature_required, a.defaults,
-	a.created_at, a.updated_at`
+	a.quota_connections, a.quota_messages_per_month, a.quota_requests_per_minute, a.created_at, a.updated_at`
 
 // The current keys of app a, for appKeys. The condition must be spelled like that of the partial index keys_current.
 const (
@@ -34,7 +34,7 @@ type appRow struct {
 func (r *appRow) dest() []any {
 	a := &r.app
 	return []any{&a.ID, &a.UserID, &a.Name, &a.AutoProvisioningAllowed, &a.SignatureRequired, &r.defaults,
-		&r.created, &r.updated}
+		&a.Quotas.Connections, &a.Quotas.MessagesPerMonth, &a.Quotas.RequestsPerMinute, &r.created, &r.updated}
 }
 
 func (r *appRow) destWithKeys() []any {
@@ -132,9 +132,10 @@ func (tx *Tx) CreateApp(a *freshet.App) error {
 		return err
 	}
 	err = tx.write("user", `INSERT INTO apps (id, user_id, name, auto_provisioning_allowed, signature_required, defaults,
-			topic_count, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $8)`,
-		a.ID, a.UserID, a.Name, a.AutoProvisioningAllowed, a.SignatureRequired, defaults,
-		millis(a.CreatedAt), millis(a.UpdatedAt))
+			topic_count, quota_connections, quota_messages_per_month, quota_requests_per_minute, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $8, $9, $10, $11)`,
+		a.ID, a.UserID, a.Name, a.AutoProvisioningAllowed, a.SignatureRequired, defaults, a.Quotas.Connections,
+		a.Quotas.MessagesPerMonth, a.Quotas.RequestsPerMinute, millis(a.CreatedAt), millis(a.UpdatedAt))
 	if err != nil {
 		return err
 	}
@@ -165,15 +166,17 @@ func (tx *Tx) LockApp(id string) (*freshet.App, error) {
 	return readLocked(tx, func() (*freshet.App, error) { return tx.appWithKeys(id) })
 }
 
-// SaveApp replaces name, flags, defaults and the time of the last change. Keys change through ReplaceKey only.
+// SaveApp replaces name, flags, defaults, quotas and the time of the last change. Keys change through ReplaceKey only.
 func (tx *Tx) SaveApp(a *freshet.App) error {
 	defaults, err := defaultsText(a)
 	if err != nil {
 		return err
 	}
 	return tx.write("app", `UPDATE apps SET name = $2, auto_provisioning_allowed = $3, signature_required = $4,
-			defaults = $5, updated_at = $6 WHERE id = $1`,
-		a.ID, a.Name, a.AutoProvisioningAllowed, a.SignatureRequired, defaults, millis(a.UpdatedAt))
+			defaults = $5, quota_connections = $6, quota_messages_per_month = $7, quota_requests_per_minute = $8, updated_at = $9
+		WHERE id = $1`,
+		a.ID, a.Name, a.AutoProvisioningAllowed, a.SignatureRequired, defaults, a.Quotas.Connections, a.Quotas.MessagesPerMonth,
+		a.Quotas.RequestsPerMinute, millis(a.UpdatedAt))
 }
 
 // DeleteApp takes the app's topics and keys along, revoked ones too: nobody is told that a key of a deleted app was

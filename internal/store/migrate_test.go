@@ -44,8 +44,9 @@ func TestEveryEarlierSchemaIsMigratedWithItsData(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					wantFixture(t, s)
+					wantFixture(t, s, version)
 					wantGatewayFixture(t, s, version)
+					wantUsageFixture(t, s, version)
 					if err := s.Close(); err != nil {
 						t.Fatal(err)
 					}
@@ -56,7 +57,7 @@ func TestEveryEarlierSchemaIsMigratedWithItsData(t *testing.T) {
 }
 
 // wantFixture checks, through today's eyes, what every fixture holds.
-func wantFixture(t *testing.T, s *Store) {
+func wantFixture(t *testing.T, s *Store, version int64) {
 	t.Helper()
 	ctx := t.Context()
 	created, updated := time.UnixMilli(1767225600123).UTC(), time.UnixMilli(1767312000456).UTC()
@@ -71,7 +72,11 @@ func wantFixture(t *testing.T, s *Store) {
 	app := freshet.App{ID: id + "2", UserID: id + "1", Name: "prices", AutoProvisioningAllowed: true,
 		Defaults:      freshet.Defaults{PollEvery: ptr(1500 * time.Millisecond), ForcePublishing: ptr(false)},
 		SubscriberKey: "subscriber-key-current", PublisherKey: "publisher-key-current", SignatureKey: "signature-key-current",
+		Quotas:    freshet.DefaultQuotas,
 		CreatedAt: created, UpdatedAt: updated}
+	if version >= 4 {
+		app.Quotas = freshet.Quotas{Connections: 7, MessagesPerMonth: freshet.ServersQuota, RequestsPerMinute: 0}
+	}
 	path, err := freshet.ParseItemPath(".id")
 	if err != nil {
 		t.Fatal(err)
@@ -123,6 +128,28 @@ func wantGatewayFixture(t *testing.T, s *Store, version int64) {
 	wantSame(t, *must(s.Credential(ctx, CredentialFilter{Key: "bobs-key"}))(t), freshet.Credential{ID: id + "9", ConsumerID: id + "7",
 		Key: "bobs-key", CreatedAt: created})
 	wantSame(t, must(s.GatewayRevision(ctx))(t), Revision{Newest: 5})
+}
+
+// wantUsageFixture checks what fixtures hold from version 3 on, and what version 4 adds to it.
+func wantUsageFixture(t *testing.T, s *Store, version int64) {
+	t.Helper()
+	if version < 3 {
+		return
+	}
+	ctx, hour := t.Context(), time.UnixMilli(1767225600000).UTC()
+	const id = "019b76da-a800-7000-8000-00000000000"
+	used := freshet.Usage{Messages: 1, Bytes: 2, FullBytes: 3, Publications: 4, Polls: 5, PollsNotModified: 6, Connected: 7 * time.Second}
+	ofApp := int64(0)
+	if version >= 4 {
+		used.PollsFailed, ofApp = 1, 1
+		for i := range used.Lag {
+			used.Lag[i] = int64(i)
+		}
+	}
+	span := Span{From: hour, To: hour.Add(time.Hour)}
+	wantSame(t, must(s.UserUsage(ctx, id+"1", span))(t), &OwnedUsage{UserID: id + "1", Hours: []freshet.UsageHour{{Hour: hour, Usage: used}}})
+	wantSame(t, must(s.MonthMessages(ctx, id+"1", freshet.Month(hour)))(t), int64(1))
+	wantSame(t, must(s.AppMonthMessages(ctx, id+"2", freshet.Month(hour)))(t), ofApp)
 }
 
 func TestANewerSchemaIsRefusedWithAdvice(t *testing.T) {

@@ -1,7 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/freshet-io/freshet"
@@ -21,7 +26,8 @@ type UsageBatch struct {
 	Rows   []UsageRow
 }
 
-// AddUsage adds a batch to what is written down.
+// AddUsage adds a batch to what is written down. It sorts the rows: nodes that write at the same time must come upon those that
+// they share in the same order, or they would wait for each other.
 func (tx *Tx) AddUsage(b *UsageBatch) error {
 	fresh, err := tx.writeAny(`INSERT INTO usage_writers (id, batch, written_at) VALUES ($1, $2, $3)
 		ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, written_at = excluded.written_at
@@ -29,33 +35,46 @@ func (tx *Tx) AddUsage(b *UsageBatch) error {
 	if err != nil || fresh == 0 {
 		return err
 	}
+	slices.SortFunc(b.Rows, func(a, b UsageRow) int { return cmp.Or(cmp.Compare(a.TopicID, b.TopicID), a.Hour.Compare(b.Hour)) })
 	for i := range b.Rows {
-		if err := tx.addUsage(&b.Rows[i]); err != nil {
+		r := &b.Rows[i]
+		args := append([]any{r.TopicID, millis(r.Hour), r.AppID, r.UserID}, counted(&r.Usage)...)
+		if _, err := tx.writeAny(usageInsert, args...); err != nil {
+			return err
+		}
+	}
+	if err := tx.addMonths(appMonthInsert, b.Rows, func(r *UsageRow) string { return r.AppID }); err != nil {
+		return err
+	}
+	return tx.addMonths(monthInsert, b.Rows, func(r *UsageRow) string { return r.UserID })
+}
+
+const (
+	monthInsert = `INSERT INTO usage_months (user_id, month, messages) VALUES ($1, $2, $3)
+		ON CONFLICT (user_id, month) DO UPDATE SET messages = usage_months.messages + excluded.messages`
+	appMonthInsert = `INSERT INTO usage_app_months (app_id, month, messages) VALUES ($1, $2, $3)
+		ON CONFLICT (app_id, month) DO UPDATE SET messages = usage_app_months.messages + excluded.messages`
+)
+
+// addMonths adds up the messages of each owner and month, and writes each sum once.
+func (tx *Tx) addMonths(insert string, rows []UsageRow, owner func(*UsageRow) string) error {
+	type key struct {
+		owner string
+		month int64
+	}
+	sums := make(map[key]int64)
+	for i := range rows {
+		if r := &rows[i]; r.Messages != 0 {
+			sums[key{owner(r), millis(freshet.Month(r.Hour))}] += r.Messages
+		}
+	}
+	keys := slices.SortedFunc(maps.Keys(sums), func(a, b key) int { return cmp.Or(cmp.Compare(a.owner, b.owner), cmp.Compare(a.month, b.month)) })
+	for _, k := range keys {
+		if _, err := tx.writeAny(insert, k.owner, k.month, sums[k]); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (tx *Tx) addUsage(r *UsageRow) error {
-	u := &r.Usage
-	_, err := tx.writeAny(`INSERT INTO usage (topic_id, hour, app_id, user_id, messages, bytes, full_bytes, publications, polls,
-			polls_not_modified, connected_ms)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-		ON CONFLICT (topic_id, hour) DO UPDATE SET messages = usage.messages + excluded.messages,
-			bytes = usage.bytes + excluded.bytes, full_bytes = usage.full_bytes + excluded.full_bytes,
-			publications = usage.publications + excluded.publications, polls = usage.polls + excluded.polls,
-			polls_not_modified = usage.polls_not_modified + excluded.polls_not_modified,
-			connected_ms = usage.connected_ms + excluded.connected_ms`,
-		r.TopicID, millis(r.Hour), r.AppID, r.UserID, u.Messages, u.Bytes, u.FullBytes, u.Publications, u.Polls,
-		u.PollsNotModified, u.Connected.Milliseconds())
-	if err != nil || u.Messages == 0 {
-		return err
-	}
-	_, err = tx.writeAny(`INSERT INTO usage_months (user_id, month, messages) VALUES ($1, $2, $3)
-		ON CONFLICT (user_id, month) DO UPDATE SET messages = usage_months.messages + excluded.messages`,
-		r.UserID, millis(freshet.Month(r.Hour)), u.Messages)
-	return err
 }
 
 // PruneUsage forgets hours before the given one, and what nobody asks for any more.
@@ -66,15 +85,25 @@ func (tx *Tx) PruneUsage(before time.Time) error {
 	if _, err := tx.writeAny(`DELETE FROM usage_writers WHERE written_at < $1`, millis(before)); err != nil {
 		return err
 	}
-	_, err := tx.writeAny(`DELETE FROM usage_months WHERE month < $1`, millis(freshet.Month(before)))
+	if _, err := tx.writeAny(`DELETE FROM usage_months WHERE month < $1`, millis(freshet.Month(before))); err != nil {
+		return err
+	}
+	_, err := tx.writeAny(`DELETE FROM usage_app_months WHERE month < $1`, millis(freshet.Month(before)))
 	return err
 }
 
 // MonthMessages returns how many messages an account's subscribers got in the month.
 func (s *Store) MonthMessages(ctx context.Context, userID string, month time.Time) (int64, error) {
-	var n int64
-	err := s.reader(ctx).rows(`SELECT messages FROM usage_months WHERE user_id = $1 AND month = $2`, []any{userID, millis(month)},
-		func(scan scanner) error { return scan(&n) })
+	return s.monthMessages(ctx, `SELECT messages FROM usage_months WHERE user_id = $1 AND month = $2`, userID, month)
+}
+
+// AppMonthMessages returns how many messages the subscribers of an app got in the month.
+func (s *Store) AppMonthMessages(ctx context.Context, appID string, month time.Time) (int64, error) {
+	return s.monthMessages(ctx, `SELECT messages FROM usage_app_months WHERE app_id = $1 AND month = $2`, appID, month)
+}
+
+func (s *Store) monthMessages(ctx context.Context, query, id string, month time.Time) (n int64, err error) {
+	err = s.reader(ctx).rows(query, []any{id, millis(month)}, func(scan scanner) error { return scan(&n) })
 	return n, err
 }
 
@@ -100,6 +129,13 @@ func (s *Store) AppUsage(ctx context.Context, id string, span Span) (*OwnedUsage
 	return s.ownedUsage(ctx, "app", `SELECT a.user_id, `+usageSums+`
 		FROM apps a LEFT JOIN usage u ON u.app_id = a.id AND u.hour >= $2 AND u.hour < $3
 		WHERE a.id = $1 GROUP BY a.user_id, u.hour ORDER BY u.hour`, id, span)
+}
+
+// UserUsage returns what all apps of an account used, also those that are gone.
+func (s *Store) UserUsage(ctx context.Context, id string, span Span) (*OwnedUsage, error) {
+	return s.ownedUsage(ctx, "user", `SELECT a.id, `+usageSums+`
+		FROM users a LEFT JOIN usage u ON u.user_id = a.id AND u.hour >= $2 AND u.hour < $3
+		WHERE a.id = $1 GROUP BY a.id, u.hour ORDER BY u.hour`, id, span)
 }
 
 // Usage returns what everybody used.
@@ -142,12 +178,40 @@ func (s *Store) ownedUsage(ctx context.Context, what, query, id string, span Spa
 	return found, err
 }
 
-const usageColumns = `u.hour, u.messages, u.bytes, u.full_bytes, u.publications, u.polls, u.polls_not_modified, u.connected_ms`
+// usageNames are the columns that count, in the order of counted and usageRow.dest.
+var usageNames = func() []string {
+	names := []string{"messages", "bytes", "full_bytes", "publications", "polls", "polls_not_modified", "polls_failed", "connected_ms"}
+	for i := range len(freshet.Lags{}) {
+		names = append(names, "lag_"+strconv.Itoa(i))
+	}
+	return names
+}()
 
-// usageSums has casts because PostgreSQL's sums of BIGINT are of another type.
-const usageSums = `u.hour, CAST(SUM(u.messages) AS BIGINT), CAST(SUM(u.bytes) AS BIGINT), CAST(SUM(u.full_bytes) AS BIGINT),
-	CAST(SUM(u.publications) AS BIGINT), CAST(SUM(u.polls) AS BIGINT), CAST(SUM(u.polls_not_modified) AS BIGINT),
-	CAST(SUM(u.connected_ms) AS BIGINT)`
+func counted(u *freshet.Usage) []any {
+	values := []any{u.Messages, u.Bytes, u.FullBytes, u.Publications, u.Polls, u.PollsNotModified, u.PollsFailed, u.Connected.Milliseconds()}
+	for _, n := range u.Lag {
+		values = append(values, n)
+	}
+	return values
+}
+
+// The statements about usage, made once from the names. Sums have casts because PostgreSQL's sums of BIGINT are of another type.
+var (
+	usageColumns = "u.hour" + eachUsage(func(name string, _ int) string { return ", u." + name })
+	usageSums    = "u.hour" + eachUsage(func(name string, _ int) string { return ", CAST(SUM(u." + name + ") AS BIGINT)" })
+	usageInsert  = "INSERT INTO usage (topic_id, hour, app_id, user_id" + eachUsage(func(name string, _ int) string { return ", " + name }) +
+		") VALUES ($1, $2, $3, $4" + eachUsage(func(_ string, i int) string { return ", $" + strconv.Itoa(i+5) }) +
+		") ON CONFLICT (topic_id, hour) DO UPDATE SET " +
+		strings.TrimPrefix(eachUsage(func(name string, _ int) string { return ", " + name + " = usage." + name + " + excluded." + name }), ", ")
+)
+
+func eachUsage(part func(name string, i int) string) string {
+	var all strings.Builder
+	for i, name := range usageNames {
+		all.WriteString(part(name, i))
+	}
+	return all.String()
+}
 
 // usageRow collects the columns of usageColumns and usageSums.
 type usageRow struct {
@@ -157,7 +221,11 @@ type usageRow struct {
 
 func (r *usageRow) dest() []any {
 	u := &r.usage
-	return []any{&r.hour, &u.Messages, &u.Bytes, &u.FullBytes, &u.Publications, &u.Polls, &u.PollsNotModified, &r.connected}
+	all := []any{&r.hour, &u.Messages, &u.Bytes, &u.FullBytes, &u.Publications, &u.Polls, &u.PollsNotModified, &u.PollsFailed, &r.connected}
+	for i := range u.Lag {
+		all = append(all, &u.Lag[i])
+	}
+	return all
 }
 
 func (r *usageRow) value() freshet.UsageHour {

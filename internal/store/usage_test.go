@@ -12,7 +12,8 @@ func TestUsageAddsUpByTopicAppAndMonth(t *testing.T) {
 		ctx := t.Context()
 		user, app, topic := household(t, s, "ada@example.com")
 		hour := time.Date(2026, 1, 31, 23, 0, 0, 0, time.UTC)
-		used := freshet.Usage{Messages: 1, Bytes: 2, FullBytes: 3, Publications: 4, Polls: 5, PollsNotModified: 6, Connected: 7 * time.Second}
+		used := freshet.Usage{Messages: 1, Bytes: 2, FullBytes: 3, Publications: 4, Polls: 5, PollsNotModified: 6, PollsFailed: 7, Connected: 8 * time.Second,
+			Lag: freshet.Lags{1, 2, 17: 3}}
 		row := func(topicID string, at time.Time) UsageRow {
 			return UsageRow{TopicID: topicID, AppID: app.ID, UserID: user.ID, UsageHour: freshet.UsageHour{Hour: at, Usage: used}}
 		}
@@ -34,11 +35,16 @@ func TestUsageAddsUpByTopicAppAndMonth(t *testing.T) {
 		wantSame(t, must(s.TopicUsage(ctx, topic.ID, all))(t), &OwnedUsage{UserID: user.ID, Hours: want})
 		want[0].Usage = thrice
 		wantSame(t, must(s.AppUsage(ctx, app.ID, all))(t), &OwnedUsage{UserID: user.ID, Hours: want})
+		wantSame(t, must(s.UserUsage(ctx, user.ID, all))(t), &OwnedUsage{UserID: user.ID, Hours: want})
 		wantSame(t, must(s.Usage(ctx, all))(t), want)
 		wantSame(t, must(s.Usage(ctx, Span{From: hour, To: hour.Add(time.Hour)}))(t), want[:1])
 		wantSame(t, must(s.MonthMessages(ctx, user.ID, freshet.Month(hour)))(t), int64(3))
 		wantSame(t, must(s.MonthMessages(ctx, user.ID, freshet.Month(hour.Add(time.Hour))))(t), int64(1))
 		wantSame(t, must(s.MonthMessages(ctx, freshet.NewID(), freshet.Month(hour)))(t), int64(0))
+
+		wantSame(t, must(s.AppMonthMessages(ctx, app.ID, freshet.Month(hour)))(t), int64(3))
+		wantSame(t, must(s.AppMonthMessages(ctx, app.ID, freshet.Month(hour.Add(time.Hour))))(t), int64(1))
+		wantSame(t, must(s.AppMonthMessages(ctx, user.ID, freshet.Month(hour)))(t), int64(0))
 
 		_, err := s.TopicUsage(ctx, gone, all)
 		wantKind(t, err, freshet.NotFound)
@@ -49,5 +55,6 @@ func TestUsageAddsUpByTopicAppAndMonth(t *testing.T) {
 		update(t, s, func(tx *Tx) error { return tx.PruneUsage(hour.Add(time.Hour)) })
 		wantSame(t, must(s.Usage(ctx, all))(t), []freshet.UsageHour{{Hour: hour.Add(time.Hour), Usage: used}})
 		wantSame(t, must(s.MonthMessages(ctx, user.ID, freshet.Month(hour)))(t), int64(0))
+		wantSame(t, must(s.AppMonthMessages(ctx, app.ID, freshet.Month(hour)))(t), int64(0))
 	})
 }

@@ -212,10 +212,20 @@ func (g *group) open(ctx context.Context, r *registry, topic freshet.Topic) {
 	g.streams = r.fanout.NewGroup(feed, g.key.variant.Compressed, func() { r.leave(g) })
 	g.streams.Tag = g
 	if g.counter != nil {
-		g.streams.Sent = func(s fanout.Sent) { g.counter.Sent(s.Events, s.Bytes, s.Full) }
+		g.streams.Sent = g.count
 	}
 	if g.source != nil {
 		g.openSource(r, topic.ID)
+	}
+}
+
+// count tells the meter what members were sent.
+func (g *group) count(s fanout.Sent) {
+	if s.Bytes > 0 {
+		g.counter.Sent(s.Events, s.Bytes, s.Full)
+	}
+	if s.Prompt > 0 {
+		g.counter.Late(s.Lag, s.Prompt)
 	}
 }
 

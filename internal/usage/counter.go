@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/histogram"
 )
 
 // Counter counts the deliveries of one place for somebody who delivers often.
@@ -14,7 +15,8 @@ type Counter struct {
 	place Place
 
 	messages, bytes, full atomic.Int64
-	dirty                 atomic.Bool // in Meter.dirty
+	lags                  [histogram.Buckets]atomic.Uint32 // read out too often to overflow
+	dirty                 atomic.Bool                      // in Meter.dirty
 
 	mu        sync.Mutex
 	open      int64         // subscribers now; guarded by mu
@@ -36,6 +38,20 @@ func (c *Counter) Sent(messages, bytes, full int64) {
 	c.messages.Add(messages)
 	c.bytes.Add(bytes)
 	c.full.Add(full)
+	c.mark()
+}
+
+// Late counts how long some of the deliveries took. It does not block.
+func (c *Counter) Late(took time.Duration, messages int64) {
+	c.lags[histogram.Bucket(took)].Add(uint32(messages))
+	c.mark()
+}
+
+// mark has the counter read out soon.
+func (c *Counter) mark() {
+	if c.dirty.Load() {
+		return
+	}
 	if c.dirty.CompareAndSwap(false, true) {
 		c.meter.mu.Lock()
 		defer c.meter.mu.Unlock()
@@ -126,6 +142,11 @@ func (c *Counter) readOut(until, hour time.Time) {
 // readSent moves deliveries to the hour's sums. The caller holds folding.
 func (c *Counter) readSent(hour time.Time) {
 	u := freshet.Usage{Messages: c.messages.Swap(0), Bytes: c.bytes.Swap(0), FullBytes: c.full.Swap(0)}
+	for i := range c.lags {
+		if c.lags[i].Load() > 0 {
+			u.Lag[i] = int64(c.lags[i].Swap(0))
+		}
+	}
 	if u == (freshet.Usage{}) {
 		return
 	}

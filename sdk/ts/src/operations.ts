@@ -156,6 +156,15 @@ export type Credentials = {
   password: string;
 };
 
+export type DeliveryLag = {
+  /** Deliveries by the bounds of the report: the first number is of those at or below the first bound, the last one of those above the last bound */
+  counts: number[];
+  /** Milliseconds that half of them took at most; null if there were none */
+  p50_ms: number | null;
+  p95_ms: number | null;
+  p99_ms: number | null;
+};
+
 export type ErrorBody = {
   /** The fields at fault, where fields are at fault */
   errors?: FieldError[];
@@ -422,14 +431,20 @@ export type UsageCounts = {
   bytes_saved: number;
   /** Time that all subscribers together were connected */
   connection_seconds: number;
+  /** How long deliveries to subscribers that keep up took, from the change to the socket */
+  delivery_lag: DeliveryLag;
   /** What that would have been had every event carried the whole document; an estimate for compressed streams */
   full_bytes: number;
   /** Events handed to subscribers */
   messages: number;
   /** Requests to the data source */
   polls: number;
+  /** Those that brought neither */
+  polls_failed: number;
   /** Those answered with 304 */
   polls_not_modified: number;
+  /** Those that brought a document */
+  polls_ok: number;
   /** Taken from publishers, and from polls that brought a document */
   publications: number;
 };
@@ -441,6 +456,8 @@ export type UsageHour = {
   bytes_saved: number;
   /** Time that all subscribers together were connected */
   connection_seconds: number;
+  /** How long deliveries to subscribers that keep up took, from the change to the socket */
+  delivery_lag: DeliveryLag;
   /** What that would have been had every event carried the whole document; an estimate for compressed streams */
   full_bytes: number;
   /** When the hour began */
@@ -449,13 +466,19 @@ export type UsageHour = {
   messages: number;
   /** Requests to the data source */
   polls: number;
+  /** Those that brought neither */
+  polls_failed: number;
   /** Those answered with 304 */
   polls_not_modified: number;
+  /** Those that brought a document */
+  polls_ok: number;
   /** Taken from publishers, and from polls that brought a document */
   publications: number;
 };
 
 export type UsageReport = {
+  /** Milliseconds that part the counts of delivery_lag */
+  delivery_lag_bounds_ms: number[];
   /** The first hour */
   from: string;
   /** Hours in which something was used, oldest first */
@@ -567,6 +590,8 @@ export interface Management {
   updateUser(userId: string, body: UserPatch): Promise<User>;
   /** List the apps of a user */
   listUserApps(userId: string, query?: { page?: number; per_page?: number }): Promise<AppPage>;
+  /** What an account used */
+  userUsage(userId: string, query?: { from?: string; to?: string }): Promise<UsageReport>;
 }
 
 export const managementRoutes: Record<keyof Management, string> = {
@@ -600,6 +625,7 @@ export const managementRoutes: Record<keyof Management, string> = {
   getUser: 'GET /users/{user_id}',
   updateUser: 'PATCH /users/{user_id}',
   listUserApps: 'GET /users/{user_id}/apps',
+  userUsage: 'GET /users/{user_id}/usage',
 };
 
 /** Freshet admin API. */
