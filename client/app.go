@@ -16,6 +16,7 @@ type App struct {
 	AutoProvisioningAllowed       bool        `json:"auto_provisioning_allowed"`
 	ClientRequestSignatureEnabled bool        `json:"client_request_signature_enabled"`
 	DefaultConfigurations         AppDefaults `json:"default_configurations"`
+	Quotas                        Quotas      `json:"quotas"`
 	SubscriberKey                 string      `json:"subscriber_key"`
 	PublisherKey                  string      `json:"publisher_key"`
 	SignatureKey                  string      `json:"signature_key"`

@@ -24,7 +24,7 @@ type User struct {
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
-// Quotas limit an account; 0 is unlimited.
+// Quotas limit an account or an app; 0 is unlimited.
 type Quotas struct {
 	Connections       int64 `json:"connections"`
 	MessagesPerMonth  int64 `json:"messages_per_month"`
@@ -127,6 +127,11 @@ type QuotasChange struct {
 	Connections       Value[int64] `json:"connections,omitzero"`
 	MessagesPerMonth  Value[int64] `json:"messages_per_month,omitzero"`
 	RequestsPerMinute Value[int64] `json:"requests_per_minute,omitzero"`
+}
+
+// SetAppQuotas limits an app, for an admin.
+func (c *Client) SetAppQuotas(ctx context.Context, id string, quotas Value[QuotasChange]) (*App, error) {
+	return ask[App](ctx, c, http.MethodPatch, "/admin/apps/"+url.PathEscape(id), map[string]any{"quotas": quotas})
 }
 
 // FindUsers lists the accounts whose e-mail or name contains query, for an admin; all of them if it is empty.

@@ -43,7 +43,7 @@ func (c *Catalog) createUser(ctx context.Context, actor *Actor, user freshet.Use
 		if actor == nil {
 			return nil
 		}
-		return c.audit(tx, actor, "user.create", user.ID, user.ID)
+		return c.audit(tx, actor, act{name: "user.create"}, user.ID, user.ID)
 	})
 	if err != nil {
 		return nil, emailTaken(err)
@@ -97,7 +97,7 @@ func (c *Catalog) UpdateUser(ctx context.Context, actor *Actor, id string, chang
 	if err != nil {
 		return nil, err
 	}
-	return c.changeUser(ctx, actor, id, "user.update", func(tx *store.Tx, a *store.Account) error {
+	return c.changeUser(ctx, actor, id, act{name: "user.update"}, func(tx *store.Tx, a *store.Account) error {
 		set(&a.Email, change.Email)
 		set(&a.FirstName, change.FirstName)
 		set(&a.LastName, change.LastName)
@@ -133,7 +133,7 @@ func set[T any](field *T, value *T) {
 }
 
 // changeUser is the one way an existing account changes: locked, changed, checked, saved, recorded, made known.
-func (c *Catalog) changeUser(ctx context.Context, actor *Actor, id, action string, change func(*store.Tx, *store.Account) error) (*freshet.User, error) {
+func (c *Catalog) changeUser(ctx context.Context, actor *Actor, id string, a act, change func(*store.Tx, *store.Account) error) (*freshet.User, error) {
 	var changed freshet.User
 	err := c.store.Update(ctx, func(tx *store.Tx) error {
 		account, err := tx.LockUser(id)
@@ -151,7 +151,7 @@ func (c *Catalog) changeUser(ctx context.Context, actor *Actor, id, action strin
 			return emailTaken(err)
 		}
 		changed = account.User
-		return c.audit(tx, actor, action, account.ID, id)
+		return c.audit(tx, actor, a, account.ID, id)
 	})
 	if err != nil {
 		return nil, err
@@ -176,7 +176,7 @@ func (c *Catalog) DeleteUser(ctx context.Context, actor *Actor, id string) error
 		if err := tx.DeleteUser(id); err != nil {
 			return rename(err, "user")
 		}
-		return c.audit(tx, actor, "user.delete", id, id)
+		return c.audit(tx, actor, act{name: "user.delete"}, id, id)
 	})
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/freshet-io/freshet"
@@ -119,10 +120,23 @@ func (c *Catalog) Users(ctx context.Context, actor *Actor, query string, page Pa
 	return list, err
 }
 
+// QuotasChange is what an admin wants to be different about quotas. Nil leaves a value alone.
+type QuotasChange struct {
+	Connections       *int64 `json:"connections,omitempty"`
+	MessagesPerMonth  *int64 `json:"messages_per_month,omitempty"`
+	RequestsPerMinute *int64 `json:"requests_per_minute,omitempty"`
+}
+
+func (q *QuotasChange) apply(to *freshet.Quotas) {
+	set(&to.Connections, q.Connections)
+	set(&to.MessagesPerMonth, q.MessagesPerMonth)
+	set(&to.RequestsPerMinute, q.RequestsPerMinute)
+}
+
 // AccountChange is what an admin wants to be different about an account. Nil leaves a value alone.
 type AccountChange struct {
-	Status                                           *freshet.Status
-	Connections, MessagesPerMonth, RequestsPerMinute *int64
+	Status *freshet.Status `json:"status,omitempty"`
+	Quotas QuotasChange    `json:"quotas,omitzero"`
 }
 
 // UpdateAccount changes the state and the quotas of an account, for admins. Disabling it ends its sessions.
@@ -137,16 +151,45 @@ func (c *Catalog) UpdateAccount(ctx context.Context, actor *Actor, id string, ch
 	if disable && actor.User.ID == id {
 		return nil, freshet.Errorf(freshet.Conflict, "An admin cannot disable its own account; ask another admin")
 	}
-	return c.changeUser(ctx, actor, id, "user.administer", func(tx *store.Tx, a *store.Account) error {
+	return c.changeUser(ctx, actor, id, administering("user.administer", change), func(tx *store.Tx, a *store.Account) error {
 		set(&a.Status, change.Status)
-		set(&a.Quotas.Connections, change.Connections)
-		set(&a.Quotas.MessagesPerMonth, change.MessagesPerMonth)
-		set(&a.Quotas.RequestsPerMinute, change.RequestsPerMinute)
+		change.Quotas.apply(&a.Quotas)
 		if disable {
 			return tx.EndSessions(id, "")
 		}
 		return nil
 	})
+}
+
+// UpdateAppQuotas changes the quotas of an app, for admins.
+func (c *Catalog) UpdateAppQuotas(ctx context.Context, actor *Actor, id string, change QuotasChange) (*freshet.App, error) {
+	if !actor.Admin() {
+		return nil, errAdminOnly
+	}
+	detail := AccountChange{Quotas: change}
+	return c.changeApp(ctx, actor, id, administering("app.administer", detail), func(tx *store.Tx, app *freshet.App) error {
+		change.apply(&app.Quotas)
+		if err := app.Validate(); err != nil {
+			return err
+		}
+		app.UpdatedAt = c.now()
+		return tx.SaveApp(app)
+	})
+}
+
+// act is something that may have to be put on record.
+type act struct {
+	name   string
+	detail string // JSON: what was changed to what; empty where that would say too much about somebody, or nothing
+	office bool   // only admins can do it, so it is on record also where it concerns themselves
+}
+
+func administering(name string, change any) act {
+	detail, err := json.Marshal(change)
+	if err != nil {
+		panic(err) // of numbers and texts
+	}
+	return act{name: name, detail: string(detail), office: true}
 }
 
 // AuditEntry is one administrative act.
@@ -160,22 +203,24 @@ func (c *Catalog) Audit(ctx context.Context, actor *Actor, page Page) (Listing[A
 	return c.store.Audit(ctx, page)
 }
 
-// Administer does something to what belongs to no account, for admins, and keeps it on record. act says what it was done to.
-func (c *Catalog) Administer(ctx context.Context, actor *Actor, action string, act func() (subject string, err error)) error {
+// Administer does something to what belongs to no account, for admins, and keeps it on record. do says what it was done to.
+func (c *Catalog) Administer(ctx context.Context, actor *Actor, action string, do func() (subject string, err error)) error {
 	if !actor.Admin() {
 		return errAdminOnly
 	}
-	subject, err := act()
+	subject, err := do()
 	if err != nil {
 		return err
 	}
-	return c.store.Update(ctx, func(tx *store.Tx) error { return c.audit(tx, actor, action, subject, "") })
+	return c.store.Update(ctx, func(tx *store.Tx) error { return c.audit(tx, actor, act{name: action, office: true}, subject, "") })
 }
 
 // audit records what an admin did to somebody else's things, in the transaction that does it.
-func (c *Catalog) audit(tx *store.Tx, actor *Actor, action, subject, ownerID string) error {
-	if !actor.Admin() || actor.User.ID == ownerID {
+func (c *Catalog) audit(tx *store.Tx, actor *Actor, a act, subject, ownerID string) error {
+	if !actor.Admin() || actor.User.ID == ownerID && !a.office {
 		return nil
 	}
-	return tx.AppendAudit(AuditEntry{ID: freshet.NewID(), At: c.now(), ActorID: actor.User.ID, Action: action, Subject: subject})
+	return tx.AppendAudit(AuditEntry{
+		ID: freshet.NewID(), At: c.now(), ActorID: actor.User.ID, Action: a.name, Subject: subject, Detail: a.detail,
+	})
 }

@@ -27,7 +27,7 @@ func (c *Catalog) CreateApp(ctx context.Context, actor *Actor, app freshet.App) 
 	if err != nil {
 		return nil, appNameTaken(err)
 	}
-	return &app, nil
+	return c.withAppQuotas(&app), nil
 }
 
 func appNameTaken(err error) error {
@@ -49,7 +49,13 @@ func (c *Catalog) App(ctx context.Context, actor *Actor, id string) (*freshet.Ap
 	if !actor.sees(app.UserID) {
 		return nil, notFound("app")
 	}
-	return app, nil
+	return c.withAppQuotas(app), nil
+}
+
+// withAppQuotas fills the quotas an app has none of its own for: what is shown is what applies.
+func (c *Catalog) withAppQuotas(app *freshet.App) *freshet.App {
+	app.Quotas = app.Quotas.Or(c.opts.AppQuotas)
+	return app
 }
 
 // Apps lists the apps of a user: the actor itself, or any for an admin.
@@ -62,12 +68,15 @@ func (c *Catalog) Apps(ctx context.Context, actor *Actor, userID string, page Pa
 		// Only an admin gets here. Nothing may mean nobody.
 		_, err = c.store.User(ctx, userID)
 	}
+	for i := range list.Items {
+		c.withAppQuotas(&list.Items[i])
+	}
 	return list, rename(err, "user")
 }
 
 // UpdateApp changes an app of the actor's. The change may run more than once and must only touch its argument.
 func (c *Catalog) UpdateApp(ctx context.Context, actor *Actor, id string, change func(*freshet.App)) (*freshet.App, error) {
-	return c.changeApp(ctx, actor, id, "app.update", func(tx *store.Tx, app *freshet.App) error {
+	return c.changeApp(ctx, actor, id, act{name: "app.update"}, func(tx *store.Tx, app *freshet.App) error {
 		change(app)
 		if err := app.Validate(); err != nil {
 			return err
@@ -78,7 +87,7 @@ func (c *Catalog) UpdateApp(ctx context.Context, actor *Actor, id string, change
 }
 
 // changeApp is the one way an existing app changes: locked, checked for its owner, changed, recorded, made known.
-func (c *Catalog) changeApp(ctx context.Context, actor *Actor, id, action string, change func(*store.Tx, *freshet.App) error) (*freshet.App, error) {
+func (c *Catalog) changeApp(ctx context.Context, actor *Actor, id string, a act, change func(*store.Tx, *freshet.App) error) (*freshet.App, error) {
 	if err := checkID("app", id); err != nil {
 		return nil, err
 	}
@@ -95,19 +104,19 @@ func (c *Catalog) changeApp(ctx context.Context, actor *Actor, id, action string
 			return err
 		}
 		changed = app
-		return c.audit(tx, actor, action, app.ID, app.UserID)
+		return c.audit(tx, actor, a, app.ID, app.UserID)
 	})
 	if err != nil {
 		return nil, err
 	}
 	c.notify(ctx, grid.ScopeApp, id)
-	return changed, nil
+	return c.withAppQuotas(changed), nil
 }
 
 // DeleteApp removes an app with its topics and keys.
 func (c *Catalog) DeleteApp(ctx context.Context, actor *Actor, id string) error {
 	var topics []string
-	_, err := c.changeApp(ctx, actor, id, "app.delete", func(tx *store.Tx, _ *freshet.App) (err error) {
+	_, err := c.changeApp(ctx, actor, id, act{name: "app.delete"}, func(tx *store.Tx, _ *freshet.App) (err error) {
 		if topics, err = tx.TopicsOfApp(id); err != nil {
 			return err
 		}
@@ -138,7 +147,7 @@ func (c *Catalog) RenewKey(ctx context.Context, actor *Actor, id string, kind fr
 	if err := freshet.Together(badKey, checkOverlap(how.Overlap)); err != nil {
 		return nil, err
 	}
-	app, err := c.changeApp(ctx, actor, id, "app.renew_"+string(kind)+"_key", func(tx *store.Tx, app *freshet.App) error {
+	app, err := c.changeApp(ctx, actor, id, act{name: "app.renew_" + string(kind) + "_key"}, func(tx *store.Tx, app *freshet.App) error {
 		if app.Key(kind) == key {
 			return nil // the same request again, perhaps because its answer got lost
 		}

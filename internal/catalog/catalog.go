@@ -36,6 +36,7 @@ type Options struct {
 	AdminEmail        string
 	AdminPassword     freshet.Secret
 	Quotas            freshet.Quotas // what accounts get that have none of their own
+	AppQuotas         freshet.Quotas // and apps
 	ProvisionedTopics int64          // how many an app may have before its subscribers can make no more; 0 = any
 	SignatureAge      time.Duration  // how old a client's signature may be; 0 = 24 h
 	Documents         Documents      // nil if there are none to forget

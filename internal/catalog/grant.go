@@ -15,6 +15,8 @@ type Grant struct {
 	AppID  string
 	UserID string
 	Quotas freshet.Quotas // those that apply to the account
+
+	AppQuotas freshet.Quotas // those that apply to the app
 }
 
 // SubscribeAsk is a request to follow a topic, as far as the catalog is concerned.
@@ -120,7 +122,10 @@ func (c *Catalog) grant(topic *store.TopicAccess, owner *store.KeyOwner) (*Grant
 	if topic.UserStatus != freshet.StatusActive {
 		return nil, freshet.Errorf(freshet.AccountDisabled, "The account is disabled")
 	}
-	return &Grant{Topic: *effective(&topic.TopicInApp), AppID: topic.App.ID, UserID: topic.App.UserID, Quotas: topic.Quotas.Or(c.opts.Quotas)}, nil
+	return &Grant{
+		Topic: *effective(&topic.TopicInApp), AppID: topic.App.ID, UserID: topic.App.UserID,
+		Quotas: topic.Quotas.Or(c.opts.Quotas), AppQuotas: topic.App.Quotas.Or(c.opts.AppQuotas),
+	}, nil
 }
 
 // maxDecodings is how often real clients percent-encode a key. Keys have no percent sign, so decoding changes no

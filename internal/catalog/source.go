@@ -69,7 +69,7 @@ func (c *Catalog) TrialSource(ctx context.Context, actor *Actor, ref TopicRef, f
 		return nil, invalid
 	}
 	if actor.User.ID != app.UserID {
-		err = c.store.Update(ctx, func(tx *store.Tx) error { return c.audit(tx, actor, "topic.test", app.ID, app.UserID) })
+		err = c.store.Update(ctx, func(tx *store.Tx) error { return c.audit(tx, actor, act{name: "topic.test"}, app.ID, app.UserID) })
 	}
 	return &Source{Topic: topic, AllowedHosts: app.AllowedTargetHosts, UserID: app.UserID}, err
 }

@@ -36,7 +36,7 @@ func (c *Catalog) CreateTopic(ctx context.Context, actor *Actor, appID string, f
 		if err := tx.CreateTopic(&topic); err != nil {
 			return err
 		}
-		return c.audit(tx, actor, "topic.create", topic.ID, app.UserID)
+		return c.audit(tx, actor, act{name: "topic.create"}, topic.ID, app.UserID)
 	})
 	if err != nil {
 		return nil, err
@@ -185,7 +185,7 @@ func (c *Catalog) changeTopic(ctx context.Context, actor *Actor, ref TopicRef, a
 			return err
 		}
 		changed = effective(found)
-		return c.audit(tx, actor, action, ref.ID, found.App.UserID)
+		return c.audit(tx, actor, act{name: action}, ref.ID, found.App.UserID)
 	})
 	if err != nil {
 		return nil, err

@@ -57,7 +57,7 @@ func (c *Catalog) CutConnection(ctx context.Context, actor *Actor, id string, cu
 	if !cut() {
 		return notFound("connection")
 	}
-	return c.store.Update(ctx, func(tx *store.Tx) error { return c.audit(tx, actor, "connection.cut", id, "") })
+	return c.store.Update(ctx, func(tx *store.Tx) error { return c.audit(tx, actor, act{name: "connection.cut"}, id, "") })
 }
 
 // MayAdminister returns an error for everybody but admins.
@@ -73,7 +73,9 @@ type Access struct {
 	Topic  freshet.Topic
 	UserID string
 	Status freshet.Status
-	Quotas freshet.Quotas // those that apply
+	Quotas freshet.Quotas // those that apply to the account
+
+	AppQuotas freshet.Quotas // those that apply to the app
 }
 
 // Access returns what decides over a topic of the actor's, or over any for an admin.
@@ -89,6 +91,7 @@ func (c *Catalog) Access(ctx context.Context, actor *Actor, topicID string) (*Ac
 		return nil, notFound("topic")
 	}
 	return &Access{
-		Topic: *effective(&found.TopicInApp), UserID: found.App.UserID, Status: found.UserStatus, Quotas: found.Quotas.Or(c.opts.Quotas),
+		Topic: *effective(&found.TopicInApp), UserID: found.App.UserID, Status: found.UserStatus,
+		Quotas: found.Quotas.Or(c.opts.Quotas), AppQuotas: found.App.Quotas.Or(c.opts.AppQuotas),
 	}, nil
 }

@@ -147,27 +147,31 @@ func showApp(k *call, a *client.App) error {
 		{"Id", a.ID}, {"Name", a.Name},
 		{"Auto-provision", yesNo(a.AutoProvisioningAllowed)}, {"Signed requests", yesNo(a.ClientRequestSignatureEnabled)},
 		{"Poll every", millis(d.Poller.PollingFrequency)}, {"Force publishing", yesNo(d.Post.ForcePublishing)},
+		{"Connections", quotaText(a.Quotas.Connections)}, {"Messages a month", quotaText(a.Quotas.MessagesPerMonth)},
+		{"Publications a minute", quotaText(a.Quotas.RequestsPerMinute)},
 		{"Keys", "freshet keys show " + a.ID}, {"Created", when(a.CreatedAt)}, {"Changed", when(a.UpdatedAt)},
 	})
 }
 
 func newAppUpdate(p *process) *cobra.Command {
 	var f appFlags
+	var q quotaFlags
 	return verb{
 		use: "update APP", short: "Change an app",
-		long: `Change an app. What no flag names stays as it is.`,
+		long: `Change an app. What no flag names stays as it is. Admins may also set its quotas.`,
 		example: `# Another name
 freshet apps update Quotes --name Prices
 
 # Another default for its topics
 freshet apps update Quotes --poll-every 10s
 
-# Nobody may follow any URL any more
-freshet apps update Quotes --auto-provision=false`,
+# For admins: a limit
+freshet apps update 0198c5f2-7d6e-7a10-8c3e-2f5b8e1d4a77 --connections 100`,
 		complete: appNames,
 		flags: func(cmd *cobra.Command) {
 			addText(cmd.Flags(), &f.name, "name", "NAME", "Another name")
 			f.add(cmd)
+			q.add(cmd, "publications")
 		},
 		run: func(k *call) error {
 			app, err := findApp(k.ctx, k.c, k.args[0])
@@ -176,8 +180,15 @@ freshet apps update Quotes --auto-provision=false`,
 			}
 			change := f.change(k)
 			change.Name = setIf(k, "name", f.name)
-			if app, err = k.c.UpdateApp(k.ctx, app.ID, change); err != nil {
-				return err
+			if change != (client.AppChange{}) || q.change().IsZero() {
+				if app, err = k.c.UpdateApp(k.ctx, app.ID, change); err != nil {
+					return err
+				}
+			}
+			if quotas := q.change(); !quotas.IsZero() {
+				if app, err = k.c.SetAppQuotas(k.ctx, app.ID, quotas); err != nil {
+					return adminsOnly(err)
+				}
 			}
 			return showApp(k, app)
 		},

@@ -172,26 +172,39 @@ freshet users show me -o json`,
 
 // accountFlags are what only admins may change.
 type accountFlags struct {
-	status                          string
-	connections, messages, requests quotaFlag
+	status string
+	quotaFlags
+}
+
+// quotaFlags are the quotas among them.
+type quotaFlags struct{ connections, messages, requests quotaFlag }
+
+func (f *quotaFlags) add(cmd *cobra.Command, requests string) {
+	flags := cmd.Flags()
+	flags.Var(&f.connections, "connections", "For admins: how many streams at once; 0 for any number, default for the server's")
+	flags.Var(&f.messages, "messages-per-month", "For admins: how many messages in a month")
+	flags.Var(&f.requests, "requests-per-minute", "For admins: how many "+requests+" in a minute")
+}
+
+// change returns what an admin is asked to change; it may be nothing.
+func (f *quotaFlags) change() (change client.Value[client.QuotasChange]) {
+	q := client.QuotasChange{Connections: f.connections.Value, MessagesPerMonth: f.messages.Value, RequestsPerMinute: f.requests.Value}
+	if !q.Connections.IsZero() || !q.MessagesPerMonth.IsZero() || !q.RequestsPerMinute.IsZero() {
+		change = client.Set(q)
+	}
+	return change
 }
 
 func (f *accountFlags) add(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	addText(flags, &f.status, "status", "STATUS", "For admins: active or disabled, which ends tokens and streams")
-	flags.Var(&f.connections, "connections", "For admins: how many streams at once; 0 for any number, default for the server's")
-	flags.Var(&f.messages, "messages-per-month", "For admins: how many messages in a month")
-	flags.Var(&f.requests, "requests-per-minute", "For admins: how many calls to the management API in a minute")
+	addText(cmd.Flags(), &f.status, "status", "STATUS", "For admins: active or disabled, which ends tokens and streams")
+	f.quotaFlags.add(cmd, "calls to the management API")
 	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions([]string{"active", "disabled"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // change returns what an admin is asked to change, and whether that is anything.
 func (f *accountFlags) change(k *call) (change client.AccountChange, any bool) {
 	change.Status = setIf(k, "status", f.status)
-	q := client.QuotasChange{Connections: f.connections.Value, MessagesPerMonth: f.messages.Value, RequestsPerMinute: f.requests.Value}
-	if !q.Connections.IsZero() || !q.MessagesPerMonth.IsZero() || !q.RequestsPerMinute.IsZero() {
-		change.Quotas = client.Set(q)
-	}
+	change.Quotas = f.quotaFlags.change()
 	return change, !change.Status.IsZero() || !change.Quotas.IsZero()
 }
 

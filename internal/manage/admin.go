@@ -2,6 +2,7 @@ package manage
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"time"
@@ -15,7 +16,7 @@ import (
 type quotasPatch struct {
 	Connections       optional[int64] `json:"connections,omitempty" minimum:"0" nullable:"true" example:"100" doc:"Concurrent subscriber connections; 0 = unlimited, null = the server's default"`
 	MessagesPerMonth  optional[int64] `json:"messages_per_month,omitempty" minimum:"0" nullable:"true" example:"1000000" doc:"Messages delivered in a calendar month; 0 = unlimited, null = the server's default"`
-	RequestsPerMinute optional[int64] `json:"requests_per_minute,omitempty" minimum:"0" nullable:"true" example:"6000" doc:"Calls to the management API; 0 = unlimited, null = the server's default"`
+	RequestsPerMinute optional[int64] `json:"requests_per_minute,omitempty" minimum:"0" nullable:"true" example:"6000" doc:"Of a user: calls to the management API; of an app: publications; 0 = unlimited, null = the server's default"`
 }
 
 type accountPatch struct {
@@ -24,20 +25,30 @@ type accountPatch struct {
 }
 
 func (p *accountPatch) change() catalog.AccountChange {
-	var c catalog.AccountChange
+	c := catalog.AccountChange{Quotas: quotasChange(p.Quotas)}
 	if p.Status.Set {
 		status := freshet.Status(p.Status.Value)
 		c.Status = &status
 	}
+	return c
+}
+
+// appQuotasPatch is what an admin may change about an app that its owner may not.
+type appQuotasPatch struct {
+	Quotas optional[quotasPatch] `json:"quotas,omitempty" nullable:"true" doc:"null = the server's defaults"`
+}
+
+func quotasChange(p optional[quotasPatch]) catalog.QuotasChange {
 	quota := func(o optional[int64]) *int64 {
-		if o.Null || p.Quotas.Null {
+		if o.Null || p.Null {
 			return new(int64(freshet.ServersQuota))
 		}
 		return o.change()
 	}
-	q := p.Quotas.Value
-	c.Connections, c.MessagesPerMonth, c.RequestsPerMinute = quota(q.Connections), quota(q.MessagesPerMonth), quota(q.RequestsPerMinute)
-	return c
+	q := p.Value
+	return catalog.QuotasChange{
+		Connections: quota(q.Connections), MessagesPerMonth: quota(q.MessagesPerMonth), RequestsPerMinute: quota(q.RequestsPerMinute),
+	}
 }
 
 type auditEntry struct {
@@ -46,10 +57,12 @@ type auditEntry struct {
 	Actor   string    `json:"actor" example:"0198c5f2-7d6e-7a10-8c3e-2f5b8e1d4a77" doc:"The admin's user id"`
 	Action  string    `json:"action" example:"user.administer" doc:"What was done"`
 	Subject string    `json:"subject" example:"0198c5f2-7d6e-7a10-8c3e-2f5b8e1d4a77" doc:"The id of what it was done to"`
+
+	Detail json.RawMessage `json:"detail,omitempty" doc:"What was changed to what, where the act says so; -1 is the server's default"`
 }
 
 func showAudit(e *catalog.AuditEntry) auditEntry {
-	return auditEntry{ID: e.ID, At: e.At.UTC(), Actor: e.ActorID, Action: e.Action, Subject: e.Subject}
+	return auditEntry{ID: e.ID, At: e.At.UTC(), Actor: e.ActorID, Action: e.Action, Subject: e.Subject, Detail: json.RawMessage(e.Detail)}
 }
 
 const adminTag = "Admin"
@@ -71,6 +84,15 @@ func (a *api) administration(h huma.API) {
 			example{"Enable", map[string]any{"status": "active"}},
 		),
 	}, a.updateAccount)
+	handle(a, h, huma.Operation{
+		OperationID: "admin-update-app", Method: http.MethodPatch, Path: "/admin/apps/{app_id}", Tags: tags, Security: signedIn,
+		Summary:     "Set the quotas of an app",
+		Description: "They apply beside those of its account. Members that are left out stay as they are.",
+		RequestBody: bodyExamples(
+			example{"Set a quota", map[string]any{"quotas": map[string]any{"messages_per_month": 1_000_000}}},
+			example{"Back to the server's defaults", map[string]any{"quotas": nil}},
+		),
+	}, a.updateAppQuotas)
 	handle(a, h, huma.Operation{
 		OperationID: "admin-audit", Method: http.MethodGet, Path: "/admin/audit", Tags: tags, Security: signedIn,
 		Summary: "See what admins did to other people's things, newest first",
@@ -101,6 +123,17 @@ func (a *api) updateAccount(ctx context.Context, in *struct {
 		return nil, err
 	}
 	return &body[user]{Body: showUser(u)}, nil
+}
+
+func (a *api) updateAppQuotas(ctx context.Context, in *struct {
+	AppPath
+	Body appQuotasPatch
+}) (*body[app], error) {
+	changed, err := a.Catalog.UpdateAppQuotas(ctx, actor(ctx), in.AppID, quotasChange(in.Body.Quotas))
+	if err != nil {
+		return nil, err
+	}
+	return &body[app]{Body: showApp(changed)}, nil
 }
 
 func (a *api) listAudit(ctx context.Context, in *Paging) (*body[page[auditEntry]], error) {

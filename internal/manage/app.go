@@ -99,6 +99,7 @@ type app struct {
 	ClientRequestSignatureEnabled bool        `json:"client_request_signature_enabled" example:"false"`
 	DefaultConfigurations         appDefaults `json:"default_configurations" doc:"What topics of the app take where they set nothing themselves"`
 	AllowedTargetHosts            []string    `json:"allowed_target_hosts" nullable:"false" doc:"The only hosts that its pollers may reach; empty: all"`
+	Quotas                        quotas      `json:"quotas" doc:"The limits in force, beside those of the account; admins set them"`
 	SubscriberKey                 string      `json:"subscriber_key" example:"pXq3R0aTzWv8LkYb1NfCgH5sJd7MuEi2Oo9PxQeVtBnGrKwZ" doc:"Opens the topics of the app to subscribers"`
 	PublisherKey                  string      `json:"publisher_key" example:"Zw4KrGnBtVeQxP9oO2iEuM7dJs5HgCfN1bYkL8vWzTa0R3qX" doc:"Lets its holder publish to topics of the app"`
 	SignatureKey                  string      `json:"signature_key" doc:"Signs subscribers' requests: base64 of a beacon and a secret, 36 characters each"`
@@ -118,6 +119,7 @@ func showApp(f *freshet.App) app {
 			Post:   postDefaults{ForcePublishing: f.Defaults.EffectiveForcePublishing()},
 		},
 		AllowedTargetHosts: append([]string{}, f.AllowedTargetHosts...),
+		Quotas:             quotas(f.Quotas),
 
 		SubscriberKey: f.SubscriberKey.Reveal(),
 		PublisherKey:  f.PublisherKey.Reveal(),

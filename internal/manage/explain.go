@@ -11,6 +11,7 @@ import (
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/catalog"
 	"github.com/freshet-io/freshet/internal/router"
+	"github.com/freshet-io/freshet/internal/usage"
 )
 
 // Topics knows what became of publications. The router does.
@@ -121,8 +122,11 @@ func (a *api) accountReasons(access *catalog.Access) []reason {
 	if access.Status != freshet.StatusActive {
 		all = append(all, reason{Code: "account_disabled", Message: "The account is disabled"})
 	}
-	if access.Quotas.MessagesPerMonth > 0 && a.Usage.IsSpent(access.UserID) {
-		all = append(all, reason{Code: "messages_used_up", Message: fmt.Sprintf("The %d messages of this month are used up", access.Quotas.MessagesPerMonth)})
+	if n := access.Quotas.MessagesPerMonth; n > 0 && a.Usage.IsSpent(usage.User(access.UserID)) {
+		all = append(all, reason{Code: "messages_used_up", Message: fmt.Sprintf("The account's %d messages of this month are used up", n)})
+	}
+	if n := access.AppQuotas.MessagesPerMonth; n > 0 && a.Usage.IsSpent(usage.App(access.Topic.AppID, access.UserID)) {
+		all = append(all, reason{Code: "messages_used_up", Message: fmt.Sprintf("The app's %d messages of this month are used up", n)})
 	}
 	return all
 }

@@ -71,7 +71,8 @@ func (s *server) start() {
 	opts := catalog.Options{
 		OpenSignUp: true, TokenLifetime: 24 * time.Hour, Hashing: cheap, Now: s.now.now, Log: slog.New(slog.NewTextHandler(s.log, nil)),
 		AdminEmail: freshet.FixedAdminEmail, AdminPassword: freshet.FixedAdminPassword,
-		Quotas: freshet.Quotas{RequestsPerMinute: 6000},
+		Quotas:    freshet.Quotas{RequestsPerMinute: 6000},
+		AppQuotas: freshet.Quotas{Connections: 7, RequestsPerMinute: 600},
 	}
 	if s.options.catalog != nil {
 		s.options.catalog(&opts)

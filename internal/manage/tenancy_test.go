@@ -1,6 +1,7 @@
 package manage
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -33,6 +34,7 @@ var goodBodies = map[string]any{
 	"update-topic":         map[string]any{"name": "Eve's"},
 	"update-app-topic":     map[string]any{"name": "Eve's"},
 	"admin-update-user":    map[string]any{"status": "active"},
+	"admin-update-app":     map[string]any{"quotas": map[string]any{"connections": 1}},
 
 	"gateway-create-api":      map[string]any{"name": "eves"},
 	"gateway-update-api":      map[string]any{"name": "eves"},
@@ -168,6 +170,7 @@ func TestAnAdminSeesAndChangesEverythingAndIsOnRecord(t *testing.T) {
 	}{
 		{"PATCH", "/users/" + ada.id, map[string]any{"first_name": "A"}, 200, "user.update", ada.id},
 		{"PATCH", "/admin/users/" + ada.id, map[string]any{"quotas": map[string]any{"connections": 3}}, 200, "user.administer", ada.id},
+		{"PATCH", "/admin/apps/" + ada.app, map[string]any{"quotas": map[string]any{"connections": 3}}, 200, "app.administer", ada.app},
 		{"PATCH", "/apps/" + ada.app, map[string]any{"name": "b"}, 200, "app.update", ada.app},
 		{"PUT", "/apps/" + ada.app + "/subscriber_key", nil, 200, "app.renew_subscriber_key", ada.app},
 		{"PATCH", "/topics/" + ada.topic, map[string]any{"name": "c"}, 200, "topic.update", ada.topic},
@@ -183,10 +186,15 @@ func TestAnAdminSeesAndChangesEverythingAndIsOnRecord(t *testing.T) {
 			t.Errorf("after %s %s the audit begins with %v of %v", act.method, act.path, entry, page.at("total"))
 		}
 	}
-	// What an admin does to its own is nobody's business.
+	// What an admin does to its own is nobody's business, unless only admins can do it.
 	own := admin.newApp().text("id")
+	admin.call("PATCH", "/admin/apps/"+own, map[string]any{"quotas": map[string]any{"connections": 3, "messages_per_month": nil}}).want(200)
+	entry := admin.call("GET", "/admin/audit", nil).want(200).at("items").([]any)[0].(map[string]any)
+	if text, _ := json.Marshal(entry["detail"]); entry["subject"] != own || string(text) != `{"quotas":{"connections":3,"messages_per_month":-1}}` {
+		t.Errorf("the quota of its own app is on record as %v", entry)
+	}
 	admin.call("DELETE", "/apps/"+own, nil).want(204)
-	if got := admin.call("GET", "/admin/audit", nil).at("total"); got != float64(len(acts)) {
+	if got := admin.call("GET", "/admin/audit", nil).at("total"); got != float64(len(acts)+1) {
 		t.Errorf("%v entries", got)
 	}
 }
@@ -217,6 +225,33 @@ func TestQuotasAreTheServersUntilAnAdminSetsThem(t *testing.T) {
 			t.Errorf("after %s: %v, want %v", step.patch, got, step.want)
 		}
 	}
+}
+
+func TestQuotasOfAnAppAreTheServersUntilAnAdminSetsThem(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	admin, ada := s.admin(), s.tenant()
+	for _, step := range []struct {
+		patch string
+		want  [3]float64
+	}{
+		{`{}`, [3]float64{7, 0, 600}}, {`{"quotas":{"connections":5,"requests_per_minute":10}}`, [3]float64{5, 0, 10}},
+		{`{"quotas":{"messages_per_month":9}}`, [3]float64{5, 9, 10}}, {`{"quotas":{"connections":null}}`, [3]float64{7, 9, 10}},
+		{`{"quotas":{"connections":0}}`, [3]float64{0, 9, 10}}, {`{"quotas":null}`, [3]float64{7, 0, 600}},
+	} {
+		admin.call("PATCH", "/admin/apps/"+ada.app, step.patch).want(200)
+		ada.call("PATCH", "/apps/"+ada.app, map[string]any{"name": "x"}).want(200) // which must not make the server's limits its own
+		for _, a := range []*answer{ada.call("GET", "/apps/"+ada.app, nil).want(200), admin.call("PATCH", "/admin/apps/"+ada.app, `{}`).want(200)} {
+			got := [3]any{a.at("quotas.connections"), a.at("quotas.messages_per_month"), a.at("quotas.requests_per_minute")}
+			if got != [3]any{step.want[0], step.want[1], step.want[2]} {
+				t.Errorf("after %s: %v, want %v", step.patch, got, step.want)
+			}
+		}
+	}
+	admin.call("PATCH", "/admin/apps/"+ada.app, `{"quotas":{"connections":-1}}`).want(400)
+	admin.call("PATCH", "/admin/apps/"+ada.app, `{"name":"y"}`).want(400)
+	ada.call("PATCH", "/apps/"+ada.app, `{"quotas":{"connections":1}}`).want(400) // its owner may not
+	admin.call("PATCH", "/admin/apps/"+freshet.NewID(), `{"quotas":null}`).want(404)
 }
 
 func TestUsersAreFoundByAPartOfTheirNameOrEMail(t *testing.T) {

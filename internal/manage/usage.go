@@ -17,7 +17,7 @@ import (
 
 // Usage knows what was used and not written down yet. The meter is one.
 type Usage interface {
-	IsSpent(userID string) bool // its messages of this month are used up
+	IsSpent(usage.Owner) bool // its messages of this month are used up
 	Hours(span catalog.Span, match func(usage.Place) bool, read func() ([]freshet.UsageHour, error)) ([]freshet.UsageHour, error)
 }
 

@@ -40,7 +40,7 @@ func (p *userPatch) change() catalog.UserChange {
 type quotas struct {
 	Connections       int64 `json:"connections" example:"0" doc:"Concurrent subscriber connections; 0 = unlimited"`
 	MessagesPerMonth  int64 `json:"messages_per_month" example:"0" doc:"Messages delivered in a calendar month; 0 = unlimited"`
-	RequestsPerMinute int64 `json:"requests_per_minute" example:"6000" doc:"Calls to this API; 0 = unlimited"`
+	RequestsPerMinute int64 `json:"requests_per_minute" example:"6000" doc:"Of a user: calls to this API; of an app: publications; 0 = unlimited"`
 }
 
 type user struct {

@@ -35,9 +35,8 @@ type Options struct {
 	// BodyTimeout is how long a client may take to send a body; 15 s by default.
 	BodyTimeout time.Duration
 
-	// Counter and PerMinute limit the publications of one app. No counter, or 0: no limit.
-	Counter   httpkit.Counter
-	PerMinute int64
+	// Counter counts the publications of each app against its quota. Nil: there is no limit.
+	Counter httpkit.Counter
 
 	// Taken is told of every publication that was taken. It must not block. Nil is nobody.
 	Taken func(*catalog.Grant)
@@ -86,7 +85,7 @@ func (a *api) publish(w http.ResponseWriter, r *http.Request, forms map[string]r
 	if grant.Topic.Publisher.Type != freshet.HTTPPost {
 		return freshet.Errorf(freshet.MethodNotAllowed, "This topic is fed by polling; nobody can post to it")
 	}
-	if err := a.takeBudget(w, r, grant.AppID); err != nil {
+	if err := a.takeBudget(w, r, grant); err != nil {
 		return err
 	}
 	var p router.Publication
@@ -121,11 +120,11 @@ func (a *api) publish(w http.ResponseWriter, r *http.Request, forms map[string]r
 	return nil
 }
 
-func (a *api) takeBudget(w http.ResponseWriter, r *http.Request, appID string) error {
+func (a *api) takeBudget(w http.ResponseWriter, r *http.Request, grant *catalog.Grant) error {
 	if a.opts.Counter == nil {
 		return nil
 	}
-	budget, err := httpkit.Take(r.Context(), a.opts.Counter, "publish/"+appID, a.opts.PerMinute, time.Now())
+	budget, err := httpkit.Take(r.Context(), a.opts.Counter, "publish/"+grant.AppID, grant.AppQuotas.RequestsPerMinute, time.Now())
 	budget.SetHeaders(w.Header())
 	return err
 }

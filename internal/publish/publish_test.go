@@ -41,7 +41,7 @@ func (c fakeCatalog) MayPublish(_ context.Context, topicID, key string) (*catalo
 	if !ok {
 		return nil, freshet.Errorf(freshet.TopicNotFound, "There is no such topic")
 	}
-	return &catalog.Grant{Topic: topic, AppID: "app", UserID: "user"}, nil
+	return &catalog.Grant{Topic: topic, AppID: "app", UserID: "user", AppQuotas: freshet.Quotas{RequestsPerMinute: 2}}, nil
 }
 
 type minuteCounter struct {
@@ -364,7 +364,7 @@ func TestGzipBodiesAreLimitedByWhatTheyDecodeTo(t *testing.T) {
 }
 
 func TestRateLimitIsToldAndKept(t *testing.T) {
-	run(t, publish.Options{Counter: new(minuteCounter), PerMinute: 2}, func(h *harness) {
+	run(t, publish.Options{Counter: new(minuteCounter)}, func(h *harness) {
 		for want := range []int{1, 0} {
 			resp := h.do(request{body: `1`})
 			if resp.StatusCode != 204 || resp.Header.Get("X-RateLimit-Limit-Minute") != "2" || resp.Header.Get("X-RateLimit-Remaining-Minute") == "" {

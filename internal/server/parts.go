@@ -150,6 +150,11 @@ func (p *parts) openCatalog(ctx context.Context) (err error) {
 			MessagesPerMonth:  s.Quotas.MessagesPerMonth,
 			RequestsPerMinute: s.Manage.RequestsPerMinute,
 		},
+		AppQuotas: freshet.Quotas{
+			Connections:       s.Quotas.AppConnections,
+			MessagesPerMonth:  s.Quotas.AppMessagesPerMonth,
+			RequestsPerMinute: s.Publish.RequestsPerMinute,
+		},
 		ProvisionedTopics: s.Limits.TopicsPerApp,
 		Documents:         p.router,
 		Log:               p.log,
@@ -244,10 +249,9 @@ func (p *parts) platformAPIs() (apis []gateway.API, err error) {
 	}
 	if p.settings.Has(settings.RolePublish) {
 		h, err := publish.New(p.log, p.catalog, p.router, publish.Options{
-			MaxBody:   int64(p.settings.Publish.MaxBody),
-			Counter:   p.grid,
-			PerMinute: p.settings.Publish.RequestsPerMinute,
-			Taken:     p.countPublication,
+			MaxBody: int64(p.settings.Publish.MaxBody),
+			Counter: p.grid,
+			Taken:   p.countPublication,
 		})
 		if err != nil {
 			return nil, err

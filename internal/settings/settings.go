@@ -93,6 +93,9 @@ type Settings struct {
 	Quotas struct {
 		Connections      int64 // 0 means unlimited
 		MessagesPerMonth int64 // 0 means unlimited
+
+		AppConnections      int64 // 0 means unlimited
+		AppMessagesPerMonth int64 // 0 means unlimited
 	}
 	Limits struct {
 		ConnectionsPerAddress int64 // 0 means unlimited

@@ -255,6 +255,14 @@ var table = []Entry{
 		Help:  "Messages that one account may receive in a month, unless it has a quota of its own; 0 is unlimited",
 		value: bind(func(s *Settings) *int64 { return &s.Quotas.MessagesPerMonth }, count(freshet.MaxQuota)),
 	}, {
+		Key: "quotas.app_connections", Default: "0",
+		Help:  "Streams that one app may hold, unless it has a quota of its own; 0 is unlimited",
+		value: bind(func(s *Settings) *int64 { return &s.Quotas.AppConnections }, count(freshet.MaxQuota)),
+	}, {
+		Key: "quotas.app_messages_per_month", Default: "0",
+		Help:  "Messages that the subscribers of one app may receive in a month, unless it has a quota of its own; 0 is unlimited",
+		value: bind(func(s *Settings) *int64 { return &s.Quotas.AppMessagesPerMonth }, count(freshet.MaxQuota)),
+	}, {
 		Key: "limits.connections_per_address", Default: "0",
 		Help: "Connections that one address, or one /64 of IPv6, may have open to a public listener, except trusted_proxies; 0 leaves " +
 			"others a twentieth of the files that the process may open",

@@ -148,8 +148,8 @@ func wantUsageFixture(t *testing.T, s *Store, version int64) {
 	}
 	span := Span{From: hour, To: hour.Add(time.Hour)}
 	wantSame(t, must(s.UserUsage(ctx, id+"1", span))(t), &OwnedUsage{UserID: id + "1", Hours: []freshet.UsageHour{{Hour: hour, Usage: used}}})
-	wantSame(t, must(s.MonthMessages(ctx, id+"1", freshet.Month(hour)))(t), int64(1))
-	wantSame(t, must(s.AppMonthMessages(ctx, id+"2", freshet.Month(hour)))(t), ofApp)
+	wantSame(t, must(s.MonthMessages(ctx, []string{id + "1"}, freshet.Month(hour)))(t)[id+"1"], int64(1))
+	wantSame(t, must(s.AppMonthMessages(ctx, []string{id + "2"}, freshet.Month(hour)))(t)[id+"2"], ofApp)
 }
 
 func TestANewerSchemaIsRefusedWithAdvice(t *testing.T) {

@@ -38,13 +38,13 @@ func TestUsageAddsUpByTopicAppAndMonth(t *testing.T) {
 		wantSame(t, must(s.UserUsage(ctx, user.ID, all))(t), &OwnedUsage{UserID: user.ID, Hours: want})
 		wantSame(t, must(s.Usage(ctx, all))(t), want)
 		wantSame(t, must(s.Usage(ctx, Span{From: hour, To: hour.Add(time.Hour)}))(t), want[:1])
-		wantSame(t, must(s.MonthMessages(ctx, user.ID, freshet.Month(hour)))(t), int64(3))
-		wantSame(t, must(s.MonthMessages(ctx, user.ID, freshet.Month(hour.Add(time.Hour))))(t), int64(1))
-		wantSame(t, must(s.MonthMessages(ctx, freshet.NewID(), freshet.Month(hour)))(t), int64(0))
+		wantSame(t, must(s.MonthMessages(ctx, []string{user.ID}, freshet.Month(hour)))(t)[user.ID], int64(3))
+		wantSame(t, must(s.MonthMessages(ctx, []string{user.ID}, freshet.Month(hour.Add(time.Hour))))(t)[user.ID], int64(1))
+		wantSame(t, must(s.MonthMessages(ctx, []string{freshet.NewID()}, freshet.Month(hour)))(t)[freshet.NewID()], int64(0))
 
-		wantSame(t, must(s.AppMonthMessages(ctx, app.ID, freshet.Month(hour)))(t), int64(3))
-		wantSame(t, must(s.AppMonthMessages(ctx, app.ID, freshet.Month(hour.Add(time.Hour))))(t), int64(1))
-		wantSame(t, must(s.AppMonthMessages(ctx, user.ID, freshet.Month(hour)))(t), int64(0))
+		wantSame(t, must(s.AppMonthMessages(ctx, []string{app.ID}, freshet.Month(hour)))(t)[app.ID], int64(3))
+		wantSame(t, must(s.AppMonthMessages(ctx, []string{app.ID}, freshet.Month(hour.Add(time.Hour))))(t)[app.ID], int64(1))
+		wantSame(t, must(s.AppMonthMessages(ctx, []string{user.ID}, freshet.Month(hour)))(t)[user.ID], int64(0))
 
 		_, err := s.TopicUsage(ctx, gone, all)
 		wantKind(t, err, freshet.NotFound)
@@ -54,7 +54,7 @@ func TestUsageAddsUpByTopicAppAndMonth(t *testing.T) {
 
 		update(t, s, func(tx *Tx) error { return tx.PruneUsage(hour.Add(time.Hour)) })
 		wantSame(t, must(s.Usage(ctx, all))(t), []freshet.UsageHour{{Hour: hour.Add(time.Hour), Usage: used}})
-		wantSame(t, must(s.MonthMessages(ctx, user.ID, freshet.Month(hour)))(t), int64(0))
-		wantSame(t, must(s.AppMonthMessages(ctx, app.ID, freshet.Month(hour)))(t), int64(0))
+		wantSame(t, must(s.MonthMessages(ctx, []string{user.ID}, freshet.Month(hour)))(t)[user.ID], int64(0))
+		wantSame(t, must(s.AppMonthMessages(ctx, []string{app.ID}, freshet.Month(hour)))(t)[app.ID], int64(0))
 	})
 }

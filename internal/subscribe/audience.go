@@ -39,7 +39,7 @@ type registry struct {
 	// Guarded by mu.
 	mu        sync.Mutex
 	audiences map[askKey]*audience
-	spent     map[string]struct{}      // accounts without messages left, to be looked at
+	spent     map[usage.Owner]struct{} // without messages left, to be looked at
 	notices   map[grid.Notice]struct{} // to be looked at
 	count     uint64                   // of notices so far
 	suspects  []*audience              // to be asked for again
@@ -97,7 +97,7 @@ func newRegistry(parts Parts, opts *Options, left func()) *registry {
 		finished:  make(chan struct{}),
 		wake:      make(chan struct{}, 1),
 		audiences: make(map[askKey]*audience),
-		spent:     make(map[string]struct{}),
+		spent:     make(map[usage.Owner]struct{}),
 		notices:   make(map[grid.Notice]struct{}),
 		seats:     newSeats(parts.Log, parts.Counters),
 		meter:     parts.Meter,
@@ -271,10 +271,11 @@ func (g *group) watch(changed func()) (stop func()) {
 
 // leave takes a member out. It may run in an event loop, so what takes time is left to run.
 func (r *registry) leave(g *group) {
-	r.left()
+	defer r.left() // last: whoever sees that somebody went finds the seat free
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seats.free(g.audience.userID)
+	r.seats.free(g.audience.appID)
 	r.freeEdition()
 	r.stats.connect(g.key.variant, -1)
 	if g.counter != nil {

@@ -67,7 +67,9 @@ type options struct {
 	snapshot     time.Duration
 	max          int64
 	perAccount   int64
+	perApp       int64
 	messages     int64 // per month; counted only if set
+	appMessages  int64 // per month
 }
 
 type harness struct {
@@ -96,7 +98,7 @@ type dialer interface {
 
 func newHarness(t *testing.T, opts options, ln dialer, loops int) *harness {
 	h := &harness{t: t, catalog: newFakeCatalog(), logs: new(lockedBuffer), slow: patience}
-	h.catalog.quotas.Connections = opts.perAccount
+	h.catalog.quotas.Connections, h.catalog.appQuotas.Connections = opts.perAccount, opts.perApp
 	log := slog.New(slog.NewTextHandler(h.logs, nil))
 	h.grid = grid.NewMemory(grid.MemoryOptions{MessageTTL: time.Hour})
 	h.router = router.New(h.grid, router.Options{Log: log, MessageTTL: time.Hour})
@@ -114,7 +116,7 @@ func newHarness(t *testing.T, opts options, ln dialer, loops int) *harness {
 	h.server = subscribe.New(
 		subscribe.Parts{Log: log, Catalog: h.catalog, Router: h.router, Fanout: h.fanout, Notices: h.grid, Sources: h.grid, Counters: h.grid, Meter: h.meter},
 		subscribe.Options{MaxConnections: opts.max, Recheck: opts.recheck, LongPoll: orHour(opts.longPoll), SnapshotTimeout: orHour(opts.snapshot)})
-	h.catalog.quotas.MessagesPerMonth = opts.messages
+	h.catalog.quotas.MessagesPerMonth, h.catalog.appQuotas.MessagesPerMonth = opts.messages, opts.appMessages
 	h.http = &http.Server{Handler: h.server}
 	var served net.Listener = ln
 	if tcp, ok := ln.(tcpListener); ok {
@@ -325,6 +327,8 @@ type fakeCatalog struct {
 	refuse map[string]*freshet.Error // by key
 	asks   []catalog.SubscribeAsk
 	quotas freshet.Quotas
+
+	appQuotas freshet.Quotas
 }
 
 func newFakeCatalog() *fakeCatalog {
@@ -342,7 +346,7 @@ func (c *fakeCatalog) MaySubscribe(_ context.Context, ask catalog.SubscribeAsk) 
 	if !ok {
 		return nil, freshet.Errorf(freshet.TopicNotFound, "There is no such topic")
 	}
-	return &catalog.Grant{Topic: topic, AppID: "app", UserID: "user", Quotas: c.quotas}, nil
+	return &catalog.Grant{Topic: topic, AppID: "app", UserID: "user", Quotas: c.quotas, AppQuotas: c.appQuotas}, nil
 }
 
 // Provision gives every source the topic whose name is its URL.
@@ -355,7 +359,7 @@ func (c *fakeCatalog) Provision(_ context.Context, ask catalog.SubscribeAsk) (*c
 	}
 	for _, topic := range c.topics {
 		if topic.Name == ask.Source.URL {
-			return &catalog.Grant{Topic: topic, AppID: "app", UserID: "user", Quotas: c.quotas}, nil
+			return &catalog.Grant{Topic: topic, AppID: "app", UserID: "user", Quotas: c.quotas, AppQuotas: c.appQuotas}, nil
 		}
 	}
 	return nil, freshet.Errorf(freshet.Unauthenticated, "not allowed")

@@ -48,6 +48,27 @@ func TestUsedUpMessagesEndStreamsAndRefuseNewOnes(t *testing.T) {
 	})
 }
 
+func TestUsedUpMessagesOfAnAppEndItsStreams(t *testing.T) {
+	forEachPath(t, options{messages: 1 << 40, appMessages: 2}, func(t *testing.T, h *harness) {
+		topic := h.topic("snapshot")
+		h.post(topic, `{"n":0}`)
+		s := h.get("/v1/topics/"+topic.ID, nil)
+		defer s.close()
+		s.expect("snapshot", `{"n":0}`)
+		h.post(topic, `{"n":1}`)
+		s.expect("patch", "")
+		if e := s.expect("error", ""); !strings.Contains(e.data, "40122") || !strings.Contains(e.data, "this app") {
+			t.Errorf("%+v", e)
+		}
+		s.expectEnd()
+		again := h.get("/v1/topics/"+topic.ID, nil)
+		defer again.close()
+		if e := again.expect("error", ""); !strings.Contains(e.data, "40122") {
+			t.Errorf("a new subscriber got %v", e)
+		}
+	})
+}
+
 func TestALoweredQuotaOfMessagesEndsStreams(t *testing.T) {
 	forEachPath(t, options{messages: 1000}, func(t *testing.T, h *harness) {
 		topic := h.topic("snapshot")

@@ -11,7 +11,7 @@ import (
 	"github.com/freshet-io/freshet/internal/grid"
 )
 
-// seats counts the connections of each account. An account without a limit is counted here only, and costs nothing else. For
+// seats counts the connections of each account and of each app, which it calls owners. One without a limit is counted here only, and costs nothing else. For
 // one with a limit every node keeps its share of a common counter right, which makes the limit exact over the cluster.
 //
 // Counters live for a period. In its second half every node also adds its share to the counter of the next one, which is
@@ -27,10 +27,10 @@ type seats struct {
 	// Guarded by mu.
 	mu      sync.Mutex
 	here    map[string]*share
-	changed map[string]struct{} // accounts whose share is not told yet
+	changed map[string]struct{} // owners whose share is not told yet
 }
 
-// share is what an account has on this node.
+// share is what an owner has on this node.
 type share struct {
 	open    int64 // streams
 	limited bool  // or was: the other nodes must know
@@ -61,13 +61,34 @@ func (s *seats) close() {
 	s.tellChanged()
 }
 
-// take counts a connection in, unless the account has limit of them; 0 means any number. Whoever got one frees it later.
-func (s *seats) take(ctx context.Context, userID string, limit int64) error {
+// claim is a seat that somebody wants of an owner that may have limit of them; 0 means any number.
+type claim struct {
+	owner string // a user's or an app's identifier
+	noun  string // which of them
+	limit int64
+}
+
+// takeAll counts a connection in for every owner, or for none of them. Whoever got in frees its seats later.
+func (s *seats) takeAll(ctx context.Context, claims ...claim) error {
+	for i, c := range claims {
+		if err := s.take(ctx, c); err != nil {
+			for _, got := range claims[:i] {
+				s.giveBack(ctx, got.owner)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// take counts a connection in for one owner.
+func (s *seats) take(ctx context.Context, c claim) error {
+	owner, limit := c.owner, c.limit
 	s.mu.Lock()
-	sh := s.here[userID]
+	sh := s.here[owner]
 	if sh == nil {
 		sh = &share{}
-		s.here[userID] = sh
+		s.here[owner] = sh
 	}
 	sh.open++
 	if limit <= 0 && !sh.limited {
@@ -75,31 +96,31 @@ func (s *seats) take(ctx context.Context, userID string, limit int64) error {
 		return nil
 	}
 	sh.limited = true
-	sum, adds := sh.open, sh.adjust(userID, time.Now()) // with the count itself: everybody is judged by an addition of its own
+	sum, adds := sh.open, sh.adjust(owner, time.Now()) // with the count itself: everybody is judged by an addition of its own
 	s.mu.Unlock()
 	if s.counters != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), seatTimeout)
 		defer cancel()
 		var err error
 		if sum, err = s.tell(ctx, adds); err != nil {
-			s.log.Warn("connections of an account could not be counted; letting it in", "user", userID, "err", err)
+			s.log.Warn("connections could not be counted; letting one in", c.noun, owner, "err", err)
 			return nil
 		}
 	}
 	if limit > 0 && sum > limit {
-		s.giveBack(ctx, userID)
-		return freshet.Errorf(freshet.ConnectionLimit, "Too many connections: this account may have %d", limit)
+		s.giveBack(ctx, owner)
+		return freshet.Errorf(freshet.ConnectionLimit, "Too many connections: this %s may have %d", c.noun, limit)
 	}
 	return nil
 }
 
 // giveBack is free, and waits until the others know: whoever is refused must not keep a seat busy.
-func (s *seats) giveBack(ctx context.Context, userID string) {
+func (s *seats) giveBack(ctx context.Context, owner string) {
 	s.mu.Lock()
-	sh := s.here[userID]
+	sh := s.here[owner]
 	sh.open--
-	adds := sh.adjust(userID, time.Now())
-	s.drop(userID, sh)
+	adds := sh.adjust(owner, time.Now())
+	s.drop(owner, sh)
 	s.mu.Unlock()
 	if s.counters != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), seatTimeout)
@@ -109,34 +130,34 @@ func (s *seats) giveBack(ctx context.Context, userID string) {
 }
 
 // free counts a connection out. It does not block.
-func (s *seats) free(userID string) {
+func (s *seats) free(owner string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sh := s.here[userID]
+	sh := s.here[owner]
 	sh.open--
 	if !sh.limited {
-		s.drop(userID, sh)
+		s.drop(owner, sh)
 		return
 	}
-	s.changed[userID] = struct{}{}
+	s.changed[owner] = struct{}{}
 	s.signal()
 }
 
-// limit is told what limit an account has now, which may be new.
-func (s *seats) limit(userID string, limit int64) {
+// limit is told what limit an owner has now, which may be new.
+func (s *seats) limit(owner string, limit int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if sh := s.here[userID]; sh != nil && limit > 0 && !sh.limited {
+	if sh := s.here[owner]; sh != nil && limit > 0 && !sh.limited {
 		sh.limited = true
-		s.changed[userID] = struct{}{}
+		s.changed[owner] = struct{}{}
 		s.signal()
 	}
 }
 
-// drop forgets an account that nobody needs to know of. The caller holds mu.
-func (s *seats) drop(userID string, sh *share) {
+// drop forgets an owner that nobody needs to know of. The caller holds mu.
+func (s *seats) drop(owner string, sh *share) {
 	if sh.open == 0 && sh.told == 0 && sh.ahead == 0 {
-		delete(s.here, userID)
+		delete(s.here, owner)
 	}
 }
 
@@ -193,7 +214,7 @@ func (s *seats) tellChanged() {
 	ctx, cancel := context.WithTimeout(context.Background(), seatPeriod/4)
 	defer cancel()
 	if _, err := s.tell(ctx, adds); err != nil {
-		s.log.Warn("connections of accounts could not be counted", "err", err)
+		s.log.Warn("connections could not be counted", "err", err)
 	}
 }
 
@@ -205,7 +226,7 @@ type addition struct {
 }
 
 // adjust brings what was told up to date. The caller holds seats.mu and makes the additions.
-func (sh *share) adjust(userID string, now time.Time) []addition {
+func (sh *share) adjust(owner string, now time.Time) []addition {
 	period := now.UnixNano() / int64(seatPeriod)
 	if period != sh.period {
 		if period == sh.period+1 {
@@ -215,17 +236,17 @@ func (sh *share) adjust(userID string, now time.Time) []addition {
 		}
 		sh.period, sh.ahead = period, 0
 	}
-	adds := []addition{{seatCounter(userID, period), sh.open - sh.told, true}}
+	adds := []addition{{seatCounter(owner, period), sh.open - sh.told, true}}
 	sh.told = sh.open
 	if now.UnixNano()%int64(seatPeriod) >= int64(seatPeriod/2) && sh.ahead != sh.open {
-		adds = append(adds, addition{seatCounter(userID, period+1), sh.open - sh.ahead, false})
+		adds = append(adds, addition{seatCounter(owner, period+1), sh.open - sh.ahead, false})
 		sh.ahead = sh.open
 	}
 	return adds
 }
 
-func seatCounter(userID string, period int64) string {
-	return "connections/" + userID + "/" + strconv.FormatInt(period, 10)
+func seatCounter(owner string, period int64) string {
+	return "connections/" + owner + "/" + strconv.FormatInt(period, 10)
 }
 
 // tell makes additions and returns the sum of the present period's counter.

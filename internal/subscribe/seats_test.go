@@ -25,7 +25,7 @@ func TestAConnectionLimitIsExactOverSeveralNodes(t *testing.T) {
 		var crowd sync.WaitGroup
 		for i := range 90 {
 			crowd.Go(func() {
-				err := nodes[i%3].take(t.Context(), "user", limit)
+				err := nodes[i%3].take(t.Context(), claim{"user", "account", limit})
 				switch freshet.KindOf(err) {
 				case freshet.ConnectionLimit:
 				default:
@@ -62,11 +62,52 @@ func TestAConnectionLimitIsExactOverSeveralNodes(t *testing.T) {
 	}
 }
 
+func TestWhoIsRefusedByItsAppTakesNoSeatOfItsAccount(t *testing.T) {
+	g := grid.NewMemory(grid.MemoryOptions{})
+	defer g.Close()
+	nodes := []*seats{newTestSeats(g), newTestSeats(g)}
+	account := claim{"user", "account", 5}
+	for round := range 10 {
+		var ofApp, ofOther atomic.Int64
+		var crowd sync.WaitGroup
+		for i := range 40 { // the app has 3 of the 5
+			crowd.Go(func() {
+				if nodes[i%2].takeAll(t.Context(), account, claim{"app", "app", 3}) == nil {
+					ofApp.Add(1)
+				}
+			})
+		}
+		crowd.Wait()
+		for i := range 40 {
+			crowd.Go(func() {
+				if nodes[i%2].takeAll(t.Context(), account, claim{"other", "app", 0}) == nil {
+					ofOther.Add(1)
+				}
+			})
+		}
+		crowd.Wait()
+		if ofApp.Load() > 3 || ofOther.Load() != 5-ofApp.Load() || ofApp.Load() == 0 {
+			t.Fatalf("round %d: %d of the app and %d of another", round, ofApp.Load(), ofOther.Load())
+		}
+		for _, s := range nodes {
+			for id, sh := range s.here {
+				for range sh.open {
+					s.free(id)
+				}
+			}
+			s.tellChanged()
+		}
+	}
+	for _, s := range nodes {
+		s.close()
+	}
+}
+
 func TestSeatsAreKeptOverPeriodsAndForgottenWithTheirNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := grid.NewMemory(grid.MemoryOptions{})
 		a, b := newTestSeats(g), newTestSeats(g)
-		take := func(s *seats, limit int64) bool { return s.take(t.Context(), "user", limit) == nil }
+		take := func(s *seats, limit int64) bool { return s.take(t.Context(), claim{"user", "account", limit}) == nil }
 		if !take(a, 0) || !take(a, 2) || take(a, 2) || take(b, 2) {
 			t.Fatal("two were not two") // the first came before there was a limit
 		}
@@ -98,7 +139,7 @@ func TestSeatsAreKeptOverPeriodsAndForgottenWithTheirNode(t *testing.T) {
 func TestAnUnlimitedAccountIsNotCountedInTheGrid(t *testing.T) {
 	s := newTestSeats(refusing{t})
 	for range 100 {
-		if err := s.take(t.Context(), "user", 0); err != nil {
+		if err := s.take(t.Context(), claim{"user", "account", 0}); err != nil {
 			t.Fatal(err)
 		}
 	}

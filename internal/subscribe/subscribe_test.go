@@ -421,6 +421,10 @@ func TestAnAccountsConnectionLimitIsExact(t *testing.T) {
 	forEachPath(t, options{perAccount: 3}, checkConnectionLimit)
 }
 
+func TestAnAppsConnectionLimitIsExact(t *testing.T) {
+	forEachPath(t, options{perApp: 3}, checkConnectionLimit)
+}
+
 func checkConnectionLimit(t *testing.T, h *harness) {
 	topic := h.topic("snapshot")
 	h.post(topic, `1`)

@@ -151,5 +151,5 @@ func (c *Counter) readSent(hour time.Time) {
 		return
 	}
 	c.meter.bins.add(c.place, hour, u)
-	c.meter.charge(c.place.UserID, u.Messages, hour)
+	c.meter.charge(c.place, u.Messages, hour)
 }

@@ -5,11 +5,40 @@ import (
 	"time"
 
 	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/store"
 )
 
-// account is one whose messages are limited. What all nodes delivered is known from the store, what this one delivered since
-// from its own count. As an account comes near its limit every node writes its count down, and reads what the others
-// wrote, every second; so over a cluster a limit is noticed about as soon as on a single node.
+// Owner is whose messages are counted together, and may be limited: an account or one of its apps.
+type Owner struct {
+	userID string
+	appID  string // empty: all apps of the account
+}
+
+// User is the account with the identifier.
+func User(id string) Owner { return Owner{userID: id} }
+
+// App is an app of the account.
+func App(id, userID string) Owner { return Owner{userID: userID, appID: id} }
+
+// IsApp reports whether it is an app.
+func (o Owner) IsApp() bool { return o.appID != "" }
+
+// ID is its identifier.
+func (o Owner) ID() string {
+	if o.IsApp() {
+		return o.appID
+	}
+	return o.userID
+}
+
+// has reports whether what happens at the place counts for the owner.
+func (o Owner) has(appID, userID string) bool {
+	return o.userID == userID && (o.appID == "" || o.appID == appID)
+}
+
+// account is what is known about an owner whose messages are limited. What all nodes delivered is known from the store, what this
+// one delivered since from its own count. As an account comes near its limit every node writes its count down, and reads what the
+// others wrote, every second; so over a cluster a limit is noticed about as soon as on a single node.
 type account struct {
 	limit    int64
 	month    time.Time
@@ -36,17 +65,17 @@ func (a *account) isNear(now time.Time) bool {
 	return left <= a.limit/nearPart || left <= nearSeconds*a.lately
 }
 
-// near returns the accounts that are near their limits, and begins to count what they use lately anew.
+// near returns the accounts that are near their limits, or whose apps are, and begins to count what they use lately anew.
 func (m *Meter) near(now time.Time) map[string]bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var all map[string]bool
-	for id, a := range m.accounts {
+	for of, a := range m.accounts {
 		if a.isNear(now) {
 			if all == nil {
 				all = make(map[string]bool)
 			}
-			all[id] = true
+			all[of.userID] = true
 		}
 		a.lately = 0
 	}
@@ -70,31 +99,31 @@ func (a *account) isSpent(now time.Time) bool {
 	return a.limit > 0 && a.month.Equal(freshet.Month(now)) && a.written+a.flushing+a.counted >= a.limit
 }
 
-// IsSpent reports whether the messages of an account are used up, as far as this node has to do with it.
-func (m *Meter) IsSpent(userID string) bool {
+// IsSpent reports whether the messages of an owner are used up, as far as this node has to do with it.
+func (m *Meter) IsSpent(of Owner) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	a := m.accounts[userID]
+	a := m.accounts[of]
 	return a != nil && a.isSpent(time.Now())
 }
 
-// OnSpent has fn called once for each account whose quota is used up, and again if that happens another time. fn must not
+// OnSpent has fn called once for each owner whose quota is used up, and again if that happens another time. fn must not
 // block.
-func (m *Meter) OnSpent(fn func(userID string)) {
+func (m *Meter) OnSpent(fn func(Owner)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.spent = fn
 }
 
-// Limit sets how many messages an account's subscribers may get in a month, 0 for any number, and reports whether that many
+// Limit sets how many messages an owner's subscribers may get in a month, 0 for any number, and reports whether that many
 // were sent already. A store that does not answer limits nobody: losing a limit for a while is better than losing the service.
-func (m *Meter) Limit(ctx context.Context, userID string, perMonth int64) (spent bool) {
+func (m *Meter) Limit(ctx context.Context, of Owner, perMonth int64) (spent bool) {
 	now := time.Now()
 	month := freshet.Month(now)
 	m.mu.Lock()
-	a := m.accounts[userID]
+	a := m.accounts[of]
 	if perMonth <= 0 {
-		delete(m.accounts, userID)
+		delete(m.accounts, of)
 		m.mu.Unlock()
 		return false
 	}
@@ -103,14 +132,14 @@ func (m *Meter) Limit(ctx context.Context, userID string, perMonth int64) (spent
 		spent = a.isSpent(now)
 		old := !spent && now.Sub(a.read) >= foldEvery
 		m.mu.Unlock()
-		return spent || old && m.reload(ctx, userID, month)
+		return spent || old && m.reload(ctx, of, month)
 	}
 	m.mu.Unlock()
-	return m.load(ctx, userID, month, perMonth)
+	return m.load(ctx, of, month, perMonth)
 }
 
 // reload reads what other nodes have written since, unless this one is just writing: then it will.
-func (m *Meter) reload(ctx context.Context, userID string, month time.Time) (spent bool) {
+func (m *Meter) reload(ctx context.Context, of Owner, month time.Time) (spent bool) {
 	if !m.flushing.TryRLock() {
 		return false
 	}
@@ -120,16 +149,16 @@ func (m *Meter) reload(ctx context.Context, userID string, month time.Time) (spe
 	}
 	ctx, cancel := context.WithTimeout(ctx, nearTimeout)
 	defer cancel()
-	written, err := m.store.MonthMessages(ctx, userID, month)
+	written, err := m.written(ctx, month, []Owner{of})
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	a := m.accounts[userID]
+	a := m.accounts[of]
 	if a == nil || !a.month.Equal(month) {
 		return false
 	}
 	a.read = time.Now() // whether it worked or not: a store that is away is not asked by every subscriber
 	if err == nil {
-		a.written = written
+		a.written = written[of]
 	}
 	return a.isSpent(time.Now())
 }
@@ -141,67 +170,95 @@ func (a *account) set(limit int64) {
 }
 
 // load begins to keep the account of a month. No flush is under way meanwhile, so nothing is counted twice.
-func (m *Meter) load(ctx context.Context, userID string, month time.Time, limit int64) (spent bool) {
+func (m *Meter) load(ctx context.Context, of Owner, month time.Time, limit int64) (spent bool) {
 	m.flushing.RLock()
 	defer m.flushing.RUnlock()
-	written, err := m.store.MonthMessages(ctx, userID, month)
+	written, err := m.written(ctx, month, []Owner{of})
 	if err != nil {
-		m.log.Warn("the messages of an account could not be counted; it is not limited for now", "user", userID, "err", err)
+		m.log.Warn("the messages of an account could not be counted; it is not limited for now", "id", of.ID(), "err", err)
 		return false
 	}
 	m.folding.Lock() // so that the sums below and what is charged later do not overlap
 	defer m.folding.Unlock()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	a := m.accounts[userID]
+	a := m.accounts[of]
 	if a == nil || !a.month.Equal(month) {
-		a = &account{month: month, written: written, read: time.Now(), counted: m.unwritten(userID, month)}
-		m.accounts[userID] = a
+		a = &account{month: month, written: written[of], read: time.Now()}
+		a.flushing, a.counted = m.unwritten(of, month)
+		m.accounts[of] = a
 	}
 	a.set(limit)
 	return a.isSpent(time.Now())
 }
 
-// unwritten is what lies in memory of an account's month. The caller holds flushing and folding.
-func (m *Meter) unwritten(userID string, month time.Time) (messages int64) {
+// written is what the store knows of owners' messages in a month.
+func (m *Meter) written(ctx context.Context, month time.Time, owners []Owner) (map[Owner]int64, error) {
+	all := make(map[Owner]int64, len(owners))
+	for _, app := range []bool{false, true} {
+		var ids []string
+		byID := make(map[string]Owner)
+		for _, o := range owners {
+			if o.IsApp() == app {
+				ids = append(ids, o.ID())
+				byID[o.ID()] = o
+			}
+		}
+		read := m.store.MonthMessages
+		if app {
+			read = m.store.AppMonthMessages
+		}
+		found, err := read(ctx, ids, month)
+		if err != nil {
+			return nil, err
+		}
+		for id, n := range found {
+			all[byID[id]] = n
+		}
+	}
+	return all, nil
+}
+
+// unwritten is what lies in memory of an owner's month: in batches that are waiting to be written, and in sums. The caller holds
+// flushing and folding.
+func (m *Meter) unwritten(of Owner, month time.Time) (waiting, summed int64) {
+	count := func(n *int64, r *store.UsageRow) {
+		if of.has(r.AppID, r.UserID) && freshet.Month(r.Hour).Equal(month) {
+			*n += r.Messages
+		}
+	}
 	for _, b := range m.batches {
 		for i := range b.Rows {
-			if r := &b.Rows[i]; r.UserID == userID && freshet.Month(r.Hour).Equal(month) {
-				messages += r.Messages
-			}
+			count(&waiting, &b.Rows[i])
 		}
 	}
-	for i := range m.bins.bins {
-		b := &m.bins.bins[i]
-		b.mu.Lock()
-		for _, r := range b.rows {
-			if r.UserID == userID && freshet.Month(r.Hour).Equal(month) {
-				messages += r.Messages
-			}
-		}
-		b.mu.Unlock()
-	}
-	return messages
+	m.bins.each(func(r *store.UsageRow) { count(&summed, r) })
+	return waiting, summed
 }
 
-// charge counts messages against the quota of their account, if it has one. The caller holds folding.
-func (m *Meter) charge(userID string, messages int64, hour time.Time) {
+// charge counts messages against the quotas of their account and their app, if they have one. The caller holds folding.
+func (m *Meter) charge(at Place, messages int64, hour time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if a := m.accounts[userID]; a != nil && a.month.Equal(freshet.Month(hour)) {
-		a.counted += messages
-		a.lately += messages
+	if len(m.accounts) == 0 {
+		return
+	}
+	for _, o := range []Owner{User(at.UserID), App(at.AppID, at.UserID)} {
+		if a := m.accounts[o]; a != nil && a.month.Equal(freshet.Month(hour)) {
+			a.counted += messages
+			a.lately += messages
+		}
 	}
 }
 
-// tellSpent tells of accounts whose quota was used up since the last time.
+// tellSpent tells of owners whose quota was used up since the last time.
 func (m *Meter) tellSpent(now time.Time) {
-	var spent []string
+	var spent []Owner
 	m.mu.Lock()
-	for id, a := range m.accounts {
+	for of, a := range m.accounts {
 		if a.isSpent(now) && !a.told {
 			a.told = true
-			spent = append(spent, id)
+			spent = append(spent, of)
 		}
 	}
 	tell := m.spent
@@ -209,8 +266,8 @@ func (m *Meter) tellSpent(now time.Time) {
 	if tell == nil {
 		return
 	}
-	for _, id := range spent {
-		tell(id)
+	for _, of := range spent {
+		tell(of)
 	}
 }
 
@@ -218,8 +275,8 @@ func (m *Meter) tellSpent(now time.Time) {
 func (m *Meter) beginFlush(match func(userID string) bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for id, a := range m.accounts {
-		if !match(id) {
+	for of, a := range m.accounts {
+		if !match(of.userID) {
 			continue
 		}
 		a.flushing += a.counted
@@ -228,28 +285,28 @@ func (m *Meter) beginFlush(match func(userID string) bool) {
 }
 
 func (m *Meter) endFlush(ctx context.Context, match func(userID string) bool) error {
+	month := freshet.Month(time.Now())
+	var owners []Owner
 	m.mu.Lock()
-	months := make(map[string]time.Time, len(m.accounts))
-	current := freshet.Month(time.Now())
-	for id, a := range m.accounts {
+	for of, a := range m.accounts {
 		switch {
-		case !a.month.Equal(current):
-			delete(m.accounts, id) // a new month; whoever subscribes has it loaded
-		case match(id) || a.flushing > 0:
-			months[id] = a.month
+		case !a.month.Equal(month):
+			delete(m.accounts, of) // a new month; whoever subscribes has it loaded
+		case match(of.userID) || a.flushing > 0:
+			owners = append(owners, of)
 		}
 	}
 	m.mu.Unlock()
-	for id, month := range months {
-		written, err := m.store.MonthMessages(ctx, id, month)
-		if err != nil {
-			return err
+	written, err := m.written(ctx, month, owners)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, of := range owners {
+		if a := m.accounts[of]; a != nil && a.month.Equal(month) {
+			a.written, a.flushing, a.read = written[of], 0, time.Now()
 		}
-		m.mu.Lock()
-		if a := m.accounts[id]; a != nil && a.month.Equal(month) {
-			a.written, a.flushing, a.read = written, 0, time.Now()
-		}
-		m.mu.Unlock()
 	}
 	return nil
 }

@@ -1,5 +1,5 @@
 // Package usage counts what is used: messages, bytes, publications, polls and connected time, by topic and hour, and the
-// messages of an account in a month, which may be limited.
+// messages of an account and of an app in a month, which may be limited.
 //
 // Whoever delivers keeps its own tallies and hands them over now and then ([Counter.Sent]); the meter adds them up in memory
 // and writes the sums down every few seconds, so a delivery never costs a write. A crash loses what was counted since the last
@@ -71,8 +71,8 @@ type Meter struct {
 	mu       sync.Mutex
 	live     map[*Counter]struct{}
 	dirty    []*Counter // with something to read out
-	accounts map[string]*account
-	spent    func(userID string)
+	accounts map[Owner]*account
+	spent    func(Owner)
 
 	failures atomic.Uint64
 }
@@ -82,7 +82,7 @@ func New(s *store.Store, opts Options) *Meter {
 	m := &Meter{
 		store: s, log: opts.Log, every: opts.Flush, retention: opts.Retention, writer: freshet.NewID(),
 		done: make(chan struct{}), finished: make(chan struct{}), folded: time.Now(),
-		live: make(map[*Counter]struct{}), accounts: make(map[string]*account),
+		live: make(map[*Counter]struct{}), accounts: make(map[Owner]*account),
 	}
 	if m.log == nil {
 		m.log = slog.New(slog.DiscardHandler)

@@ -130,27 +130,27 @@ func TestAQuotaIsToldWhenItIsUsedUp(t *testing.T) {
 		s := openStore(t, dir)
 		m := usage.New(s, usage.Options{})
 		var told atomic.Int64
-		m.OnSpent(func(id string) {
-			if id == "user" {
+		m.OnSpent(func(of usage.Owner) {
+			if of == usage.User("user") {
 				told.Add(1)
 			}
 		})
 		c := m.Counter(place)
 		c.Sent(2, 2, 2) // before there was a limit
 		ctx := t.Context()
-		if m.Limit(ctx, "user", 0) || m.Limit(ctx, "user", 3) {
+		if m.Limit(ctx, usage.User("user"), 0) || m.Limit(ctx, usage.User("user"), 3) {
 			t.Error("spent before it was")
 		}
 		c.Sent(1, 1, 1)
 		time.Sleep(2 * time.Second)
-		if told.Load() != 1 || !m.Limit(ctx, "user", 3) {
-			t.Errorf("told %d times; spent: %v", told.Load(), m.Limit(ctx, "user", 3))
+		if told.Load() != 1 || !m.Limit(ctx, usage.User("user"), 3) {
+			t.Errorf("told %d times; spent: %v", told.Load(), m.Limit(ctx, usage.User("user"), 3))
 		}
 		time.Sleep(time.Minute) // flushes must not count anything again
-		if told.Load() != 1 || m.Limit(ctx, "user", 4) {
-			t.Errorf("told %d times; spent with a limit of 4: %v", told.Load(), m.Limit(ctx, "user", 4))
+		if told.Load() != 1 || m.Limit(ctx, usage.User("user"), 4) {
+			t.Errorf("told %d times; spent with a limit of 4: %v", told.Load(), m.Limit(ctx, usage.User("user"), 4))
 		}
-		if m.Limit(ctx, "another", 3) {
+		if m.Limit(ctx, usage.User("another"), 3) {
 			t.Error("somebody else's quota is spent")
 		}
 		c.Close()
@@ -158,14 +158,14 @@ func TestAQuotaIsToldWhenItIsUsedUp(t *testing.T) {
 
 		s = openStore(t, dir) // a restart gives nothing back
 		m = usage.New(s, usage.Options{})
-		if m.Limit(ctx, "user", 4) || !m.Limit(ctx, "user", 3) {
+		if m.Limit(ctx, usage.User("user"), 4) || !m.Limit(ctx, usage.User("user"), 3) {
 			t.Error("after a restart it is counted otherwise")
 		}
 		closeAll(t, m, s)
 		time.Sleep(32 * 24 * time.Hour) // but a new month does
 		s = openStore(t, dir)
 		m = usage.New(s, usage.Options{})
-		if m.Limit(ctx, "user", 3) {
+		if m.Limit(ctx, usage.User("user"), 3) {
 			t.Error("it is spent for ever")
 		}
 		closeAll(t, m, s)
@@ -183,10 +183,10 @@ func TestAQuotaHoldsOverNodes(t *testing.T) {
 		for i := range nodes {
 			nodes[i] = usage.New(s, usage.Options{})
 			defer nodes[i].Close(context.Background())
-			nodes[i].OnSpent(func(string) { told[i].Add(1) })
+			nodes[i].OnSpent(func(usage.Owner) { told[i].Add(1) })
 			counters[i] = nodes[i].Counter(place)
 			defer counters[i].Close()
-			if nodes[i].Limit(t.Context(), place.UserID, 100) {
+			if nodes[i].Limit(t.Context(), usage.User(place.UserID), 100) {
 				t.Fatal("spent before anything was sent")
 			}
 		}
@@ -199,7 +199,7 @@ func TestAQuotaHoldsOverNodes(t *testing.T) {
 		if told[0].Load() != 1 || told[1].Load() != 1 {
 			t.Errorf("the nodes were told %d and %d times that the quota is used up", told[0].Load(), told[1].Load())
 		}
-		if !nodes[2].Limit(t.Context(), place.UserID, 100) {
+		if !nodes[2].Limit(t.Context(), usage.User(place.UserID), 100) {
 			t.Error("a node that sent nothing lets subscribers in")
 		}
 	})
@@ -218,7 +218,7 @@ func TestNothingIsCountedTwiceOrLostWhileEverythingHappensAtOnce(t *testing.T) {
 				c.Sent(1, 10, 100)
 				m.Add(place, freshet.Usage{Publications: 1})
 				if i%50 == 0 {
-					_ = m.Limit(t.Context(), "user", int64(1+i))
+					_ = m.Limit(t.Context(), usage.User("user"), int64(1+i))
 				}
 				c.Close()
 			}
@@ -247,7 +247,70 @@ func TestNothingIsCountedTwiceOrLostWhileEverythingHappensAtOnce(t *testing.T) {
 	if got.Messages != n || got.Bytes != 10*n || got.FullBytes != 100*n || got.Publications != n {
 		t.Errorf("%+v, want %d of each", got, n)
 	}
-	if m.Limit(t.Context(), "user", n+1) || !m.Limit(t.Context(), "user", n) {
+	if m.Limit(t.Context(), usage.User("user"), n+1) || !m.Limit(t.Context(), usage.User("user"), n) {
 		t.Error("the quota was counted otherwise")
+	}
+}
+
+func TestAnAppAndItsAccountAreLimitedApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t, t.TempDir())
+		m := usage.New(s, usage.Options{})
+		var told []usage.Owner
+		m.OnSpent(func(of usage.Owner) { told = append(told, of) })
+		other := usage.Place{TopicID: "another topic", AppID: "another app", UserID: "user"}
+		spent := func(of usage.Owner, limit int64) bool { return m.Limit(t.Context(), of, limit) }
+		m.Counter(place).Sent(2, 2, 2)
+		if err := m.Flush(t.Context()); err != nil { // what is known before there is a limit
+			t.Fatal(err)
+		}
+		if spent(usage.App("app", "user"), 3) || spent(usage.App("another app", "user"), 2) || spent(usage.User("user"), 5) {
+			t.Error("spent before it was")
+		}
+		c := m.Counter(other)
+		c.Sent(1, 1, 1)
+		time.Sleep(15 * time.Second)
+		synctest.Wait()
+		if len(told) != 0 {
+			t.Errorf("told of %v", told)
+		}
+		c.Sent(1, 1, 1)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if len(told) != 1 || told[0] != usage.App("another app", "user") || !m.IsSpent(usage.App("another app", "user")) || m.IsSpent(usage.App("app", "user")) {
+			t.Errorf("told of %v", told)
+		}
+		c.Sent(1, 1, 1)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if len(told) != 2 || told[1] != usage.User("user") || spent(usage.App("app", "user"), 3) || !spent(usage.App("app", "user"), 2) {
+			t.Errorf("told of %v", told)
+		}
+		closeAll(t, m, s)
+	})
+}
+
+// TestABatchThatWaitsIsChargedOnce: an account that is loaded while sums wait for the database must not be charged for them both
+// as waiting and as written.
+func TestABatchThatWaitsIsChargedOnce(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	m := usage.New(s, usage.Options{Flush: time.Hour})
+	defer closeAll(t, m, s)
+	m.Counter(place).Sent(2, 2, 2)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := m.Flush(gone); err == nil {
+		t.Fatal("it was written")
+	}
+	if m.Limit(t.Context(), usage.User("user"), 3) || m.Limit(t.Context(), usage.App("app", "user"), 3) {
+		t.Error("spent while it waits")
+	}
+	for range 2 {
+		if err := m.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if m.Limit(t.Context(), usage.User("user"), 3) || !m.Limit(t.Context(), usage.User("user"), 2) || m.Limit(t.Context(), usage.App("app", "user"), 3) {
+			t.Error("charged twice, or not at all")
+		}
 	}
 }

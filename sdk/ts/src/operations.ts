@@ -11,7 +11,7 @@ export type AccountPatch = {
     connections?: number | null;
     /** Messages delivered in a calendar month; 0 = unlimited, null = the server's default */
     messages_per_month?: number | null;
-    /** Calls to the management API; 0 = unlimited, null = the server's default */
+    /** Of a user: calls to the management API; of an app: publications; 0 = unlimited, null = the server's default */
     requests_per_minute?: number | null;
   } | null;
   /** Disabling an account ends its tokens and streams */
@@ -32,6 +32,8 @@ export type App = {
   name: string;
   /** Lets its holder publish to topics of the app */
   publisher_key: string;
+  /** The limits in force, beside those of the account; admins set them */
+  quotas: Quotas;
   /** Signs subscribers' requests: base64 of a beacon and a secret, 36 characters each */
   signature_key: string;
   /** Opens the topics of the app to subscribers */
@@ -78,12 +80,26 @@ export type AppPatch = {
   name?: string;
 };
 
+export type AppQuotasPatch = {
+  /** null = the server's defaults */
+  quotas?: {
+    /** Concurrent subscriber connections; 0 = unlimited, null = the server's default */
+    connections?: number | null;
+    /** Messages delivered in a calendar month; 0 = unlimited, null = the server's default */
+    messages_per_month?: number | null;
+    /** Of a user: calls to the management API; of an app: publications; 0 = unlimited, null = the server's default */
+    requests_per_minute?: number | null;
+  } | null;
+};
+
 export type AuditEntry = {
   /** What was done */
   action: string;
   /** The admin's user id */
   actor: string;
   at: string;
+  /** What was changed to what, where the act says so; -1 is the server's default */
+  detail?: unknown;
   id: string;
   /** The id of what it was done to */
   subject: string;
@@ -320,7 +336,7 @@ export type Quotas = {
   connections: number;
   /** Messages delivered in a calendar month; 0 = unlimited */
   messages_per_month: number;
-  /** Calls to this API; 0 = unlimited */
+  /** Of a user: calls to this API; of an app: publications; 0 = unlimited */
   requests_per_minute: number;
 };
 
@@ -630,6 +646,8 @@ export const managementRoutes: Record<keyof Management, string> = {
 
 /** Freshet admin API. */
 export interface Admin {
+  /** Set the quotas of an app */
+  adminUpdateApp(appId: string, body: AppQuotasPatch): Promise<App>;
   /** See what admins did to other people's things, newest first */
   adminAudit(query?: { page?: number; per_page?: number }): Promise<AuditEntryPage>;
   /** See who is subscribed */
@@ -687,6 +705,7 @@ export interface Admin {
 }
 
 export const adminRoutes: Record<keyof Admin, string> = {
+  adminUpdateApp: 'PATCH /admin/apps/{app_id}',
   adminAudit: 'GET /admin/audit',
   adminListConnections: 'GET /admin/connections',
   adminCutConnection: 'DELETE /admin/connections/{connection_id}',
