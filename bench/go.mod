@@ -6,6 +6,8 @@ require (
 	github.com/bytedance/sonic v1.15.5
 	github.com/freshet-io/freshet v0.0.0
 	github.com/wI2L/jsondiff v0.7.1
+	go.opentelemetry.io/proto/otlp v1.9.0
+	google.golang.org/protobuf v1.36.12
 )
 
 require (

@@ -26,7 +26,7 @@ var layers = []struct {
 	{"codecs", []string{"internal/jsonpatch", "internal/sse", "internal/histogram"}},
 	{"client", []string{"client", "internal/screen", "examples"}},
 	{"embedded servers", []string{"internal/grid/natsserver"}},
-	{"engines", []string{"internal/content", "internal/store", "internal/grid", "internal/fanout", "internal/httpkit", "internal/settings"}},
+	{"engines", []string{"internal/content", "internal/store", "internal/grid", "internal/fanout", "internal/httpkit", "internal/settings", "internal/trace"}},
 	{"descriptions", []string{"internal/openapi"}},
 	{"rules", []string{"internal/catalog", "internal/router", "internal/usage"}},
 	{"roles", []string{"internal/gateway", "internal/manage", "internal/publish", "internal/poll", "internal/subscribe", "console"}},

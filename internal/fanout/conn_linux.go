@@ -110,7 +110,11 @@ func (l *loop) update(c *conn) {
 	}
 	for {
 		batch := c.members.group.feed.Since(c.cursor)
+		before := l.sent
 		l.send(c, batch)
+		if batch.Delivery != nil {
+			batch.Delivery.Wrote(int64(l.sent.events-before.events), int64(l.sent.bytes-before.bytes))
+		}
 		if !batch.More || c.members == nil || c.stall != nil {
 			return
 		}

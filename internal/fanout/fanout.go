@@ -45,6 +45,13 @@ type Batch struct {
 	Next   Cursor // where the reader is once it has the bytes
 	More   bool   // there is another batch at Next
 	Merged bool   // the reader was so far behind that several events became one
+
+	Delivery Delivery // of the newest event that somebody follows; nil: nobody does
+}
+
+// Delivery follows events to sockets. Its methods do not block and may be called from any goroutine.
+type Delivery interface {
+	Wrote(events, bytes int64)
 }
 
 // full is Full, or the bytes themselves where nothing was left out.

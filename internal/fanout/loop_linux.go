@@ -375,8 +375,9 @@ func (l *loop) serveQueue() {
 // serve brings a slice of the group's members up to date. It returns whether more are left.
 func (l *loop) serve(m *members) bool {
 	final, ended := m.group.isEnded()
-	before := l.sent.events
+	before := l.sent
 	var batch Batch
+	var delivery Delivery
 	var from Cursor
 	known := false
 	for n := 0; n < sliceLen && m.next < len(m.conns); n++ {
@@ -394,12 +395,18 @@ func (l *loop) serve(m *members) bool {
 			if !known || c.cursor != from {
 				batch, from, known = m.group.feed.Since(c.cursor), c.cursor, true
 				m.adapt(from, batch)
+				if batch.Delivery != nil {
+					delivery = batch.Delivery
+				}
 			}
 			m.again = m.again || batch.More
 			l.send(c, batch)
 		}
 	}
-	l.measure(m, l.sent.events-before)
+	l.measure(m, l.sent.events-before.events)
+	if delivery != nil {
+		delivery.Wrote(int64(l.sent.events-before.events), int64(l.sent.bytes-before.bytes))
+	}
 	return m.next < len(m.conns)
 }
 

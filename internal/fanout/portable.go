@@ -99,6 +99,9 @@ func (p *portable) writeMeasured(b Batch, news time.Time) bool {
 	if !p.write(b) {
 		return false
 	}
+	if b.Delivery != nil {
+		b.Delivery.Wrote(int64(b.Events), int64(len(b.Bytes)))
+	}
 	if news.IsZero() || b.Events == 0 {
 		return true
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/router"
+	"github.com/freshet-io/freshet/internal/trace"
 )
 
 // How often a poll asks for the whole document although the last one may still be good: against servers whose validators
@@ -56,8 +57,12 @@ func (s *source) poll() {
 	s.p.stats.late(s.began.Sub(due))
 	var got *answer
 	var err error
+	s.span = s.p.opts.Tracer.Start("poll", trace.Client, trace.Parent{})
+	s.span.Set("freshet.topic", s.id)
 	if stopped == running {
+		asking := s.span.Child("ask", trace.Client)
 		got, err = s.p.fetcher.fetch(s.p.ctx, s.request(now))
+		asking.End()
 	}
 	if next := s.shard.gate.leave(); next != nil {
 		go next.poll()
@@ -69,6 +74,8 @@ func (s *source) poll() {
 	if stopped == running {
 		pause = s.settle(now, got, err)
 	}
+	s.span.End()
+	s.span = nil
 	s.rest(now, pause)
 }
 
@@ -95,7 +102,7 @@ func (s *source) settle(asked *plan, got *answer, err error) time.Duration {
 		s.etag, s.lastModified = "", ""
 		return asked.every
 	}
-	ctx, cancel := context.WithTimeout(s.p.ctx, loadTimeout)
+	ctx, cancel := context.WithTimeout(trace.With(s.p.ctx, s.span), loadTimeout)
 	defer cancel()
 	if err == nil {
 		err = s.take(ctx, asked, got)

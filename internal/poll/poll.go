@@ -24,6 +24,7 @@ import (
 	"github.com/freshet-io/freshet/internal/catalog"
 	"github.com/freshet-io/freshet/internal/grid"
 	"github.com/freshet-io/freshet/internal/router"
+	"github.com/freshet-io/freshet/internal/trace"
 )
 
 // Catalog knows where the content of topics comes from.
@@ -64,6 +65,9 @@ type Options struct {
 	Timeout         time.Duration // of a request; 10 s
 	MaxBody         int64         // decoded; 8 MiB
 	Grace           time.Duration // how long to go on after the last subscriber left; 10 s
+
+	// Tracer follows polls. Nil: nobody does.
+	Tracer *trace.Tracer
 
 	// Polled is told of every request to a target, and what came of it. It must not block. Nil is nobody.
 	Polled func(Polled)

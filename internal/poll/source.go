@@ -10,6 +10,7 @@ import (
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/catalog"
 	"github.com/freshet-io/freshet/internal/router"
+	"github.com/freshet-io/freshet/internal/trace"
 )
 
 // source is one topic that is polled here.
@@ -37,6 +38,7 @@ type source struct {
 	// Owned by whoever made it busy.
 	host         string // whose place it has
 	began        time.Time
+	span         *trace.Span // of the poll under way; nil: nobody follows it
 	etag         string
 	lastModified string
 	polls        int       // since the last full request

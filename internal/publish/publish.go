@@ -15,6 +15,7 @@ import (
 	"github.com/freshet-io/freshet/internal/httpkit"
 	"github.com/freshet-io/freshet/internal/openapi"
 	"github.com/freshet-io/freshet/internal/router"
+	"github.com/freshet-io/freshet/internal/trace"
 )
 
 // Catalog answers who may publish.
@@ -37,6 +38,9 @@ type Options struct {
 
 	// Counter counts the publications of each app against its quota. Nil: there is no limit.
 	Counter httpkit.Counter
+
+	// Tracer follows publications. Nil: nobody does.
+	Tracer *trace.Tracer
 
 	// Taken is told of every publication that was taken. It must not block. Nil is nobody.
 	Taken func(*catalog.Grant)
@@ -67,13 +71,36 @@ func New(log *slog.Logger, catalog Catalog, rt Router, opts Options) (http.Handl
 	mux := http.NewServeMux()
 	for _, r := range routes() {
 		mux.Handle(r.method+" "+r.path, httpkit.Serve(log, func(w http.ResponseWriter, req *http.Request) error {
-			return a.publish(w, req, r.forms)
+			return a.follow(w, req, r.forms)
 		}))
 	}
 	if err := openapi.Browse(compressed{mux}, Description(), "openapi", "api-browser"); err != nil {
 		return nil, err
 	}
 	return httpkit.Chain(httpkit.JSONMux(log, mux), httpkit.CORS()), nil
+}
+
+// follow publishes, and follows the publication if somebody wants that.
+func (a *api) follow(w http.ResponseWriter, r *http.Request, forms map[string]router.Form) error {
+	if a.opts.Tracer == nil {
+		return a.publish(w, r, forms)
+	}
+	span := a.opts.Tracer.Start("publish", trace.Server, trace.ParseParent(r.Header.Get("Traceparent")))
+	defer span.End()
+	span.Set("http.request.method", r.Method)
+	if id := r.PathValue("topic_id"); freshet.IsID(id) { // anything else may be a secret that went astray
+		span.Set("freshet.topic", id)
+	}
+	err := a.publish(w, r.WithContext(trace.With(r.Context(), span)), forms)
+	status := http.StatusNoContent
+	if err != nil {
+		status = httpkit.Status(err)
+	}
+	span.SetInt("http.response.status_code", int64(status))
+	if status >= http.StatusInternalServerError {
+		span.Fail(http.StatusText(status))
+	}
+	return err
 }
 
 // publish refuses for the cheapest reason first: a body is read only from somebody who may send it.
@@ -102,6 +129,7 @@ func (a *api) publish(w http.ResponseWriter, r *http.Request, forms map[string]r
 		return err
 	}
 	p.Limit = int(a.opts.MaxBody)
+	trace.From(r.Context()).SetInt("http.request.body.size", int64(len(p.Body)))
 	p.Gone = func() bool { return httpkit.ClientGone(r.Context()) }
 	out, err := a.router.Publish(r.Context(), &grant.Topic, p)
 	if err != nil {

@@ -278,6 +278,9 @@ func (f *Feed) add(change jsonpatch.Change) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.log.append(t.cursor, frame, whole)
+	if t.delivery != nil {
+		f.log.delivery, f.log.followed = t.delivery, t.cursor
+	}
 	f.wake()
 }
 

@@ -17,6 +17,9 @@ type frameLog struct {
 	head  fanout.Cursor // of the newest frame
 	floor fanout.Cursor // a reader at or after it can be served from here
 	need  int           // bytes that readers were behind, lately
+
+	delivery fanout.Delivery // of the newest frame that somebody follows, at followed; nil: there was none
+	followed fanout.Cursor
 }
 
 // segment is one piece of memory with whole frames.
@@ -97,6 +100,9 @@ func (l *frameLog) since(cursor fanout.Cursor) (fanout.Batch, bool) {
 	batch := l.segments[n].since(cursor)
 	l.need = max(l.need, behind+len(batch.Bytes))
 	batch.More = n < len(l.segments)-1
+	if l.delivery != nil && cursor < l.followed && l.followed <= batch.Next {
+		batch.Delivery = l.delivery
+	}
 	return batch, true
 }
 

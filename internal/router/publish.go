@@ -12,6 +12,7 @@ import (
 	"github.com/freshet-io/freshet/internal/content"
 	"github.com/freshet-io/freshet/internal/grid"
 	"github.com/freshet-io/freshet/internal/jsonpatch"
+	"github.com/freshet-io/freshet/internal/trace"
 )
 
 // maxRaces bounds how often a publication starts over because others were faster.
@@ -81,7 +82,10 @@ func (t *topic) publish(ctx context.Context, p Publication, force bool) (Outcome
 		return Outcome{}, freshet.Errorf(freshet.Unavailable, "The publisher has given up")
 	}
 	now := time.Now()
+	span := trace.From(ctx)
+	comparing := span.Child("compare", trace.Internal)
 	next, err := t.apply(held, p, now)
+	comparing.End()
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -104,11 +108,34 @@ func (t *topic) publish(ctx context.Context, p Publication, force bool) (Outcome
 		}
 		doc.Renewal = true
 	}
-	if doc.Position, err = t.router.grid.Put(ctx, t.id, pos, doc); err != nil {
+	if doc.Position, err = t.put(ctx, span, pos, doc); err != nil {
 		return Outcome{}, err
 	}
-	t.changed(doc) // the grid may tell us later, but the next publication must not wait for that
 	return Outcome{Position: doc.Position, Changed: !doc.Renewal}, nil
+}
+
+// put gives a document to the grid. The caller holds t.publishing.
+func (t *topic) put(ctx context.Context, span *trace.Span, expected freshet.Position, doc grid.Document) (freshet.Position, error) {
+	if span != nil {
+		t.setPutting(putting{doc.Content, span})
+		defer t.setPutting(putting{})
+	}
+	storing := span.Child("store", trace.Client)
+	defer storing.End()
+	pos, err := t.router.grid.Put(ctx, t.id, expected, doc)
+	if err != nil {
+		storing.Fail("not stored")
+		return pos, err
+	}
+	doc.Position = pos
+	t.changed(doc) // the grid may tell us later, but the next publication must not wait for that
+	return pos, nil
+}
+
+func (t *topic) setPutting(p putting) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.putting = p
 }
 
 // dueForRenewal reports whether publishing the same again must be told to the grid, so that the document does not expire. A

@@ -22,6 +22,7 @@ import (
 	"github.com/freshet-io/freshet/internal/content"
 	"github.com/freshet-io/freshet/internal/grid"
 	"github.com/freshet-io/freshet/internal/jsonpatch"
+	"github.com/freshet-io/freshet/internal/trace"
 )
 
 // Options are the limits of a Router. Zero values mean the defaults.
@@ -37,6 +38,9 @@ type Options struct {
 	// Linger is how long a topic's history is kept after its last use here, for subscribers that come back; 5 minutes by
 	// default.
 	Linger time.Duration
+
+	// Tracer follows publications that somebody else began to follow. Nil: nobody does.
+	Tracer *trace.Tracer
 }
 
 // DefaultMaxDocument is how long a document may be if Options do not say, in bytes.
@@ -52,6 +56,7 @@ type Router struct {
 	ttl    time.Duration
 	linger time.Duration
 	limits jsonpatch.Limits
+	tracer *trace.Tracer
 	stats  stats
 
 	// Guarded by mu.
@@ -63,7 +68,7 @@ type Router struct {
 
 // New returns a Router over g. Close it before the grid.
 func New(g grid.Grid, opts Options) *Router {
-	r := &Router{grid: g, log: opts.Log, ttl: opts.MessageTTL, linger: opts.Linger, topics: make(map[string]*topic)}
+	r := &Router{grid: g, log: opts.Log, ttl: opts.MessageTTL, linger: opts.Linger, tracer: opts.Tracer, topics: make(map[string]*topic)}
 	r.limits.MaxBytes = opts.MaxDocument
 	if r.limits.MaxBytes <= 0 {
 		r.limits.MaxBytes = DefaultMaxDocument

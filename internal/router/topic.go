@@ -10,6 +10,7 @@ import (
 	"github.com/freshet-io/freshet/internal/fanout"
 	"github.com/freshet-io/freshet/internal/grid"
 	"github.com/freshet-io/freshet/internal/jsonpatch"
+	"github.com/freshet-io/freshet/internal/trace"
 )
 
 // topic is one topic on this node: what the grid last said, the history that led there, and the feeds made from it.
@@ -47,6 +48,15 @@ type topic struct {
 	frames  frameCache
 	expiry  *time.Timer // of the oldest item
 	lately  Lately
+
+	putting  putting         // what is on its way through the grid
+	delivery *trace.Delivery // of the revision being added; nil: nobody follows it
+}
+
+// putting is a publication that somebody follows, while the grid has it. The grid hands back the very content that it was given.
+type putting struct {
+	content grid.Content
+	span    *trace.Span
 }
 
 // stored carries a state through the grid without a detour over bytes.
@@ -162,6 +172,7 @@ func (t *topic) advance(doc grid.Document) {
 		delta = t.delta(state)
 	}
 	t.cursor++
+	t.delivery = t.followed(doc)
 	t.pos, t.state, t.at = doc.Position, state, doc.At
 	t.history.add(revision{cursor: t.cursor, pos: t.pos, state: state, change: change})
 	t.frames.reset()
@@ -169,7 +180,20 @@ func (t *topic) advance(doc grid.Document) {
 		f.add(change)
 	}
 	t.advanceViews(delta)
+	t.delivery = nil
 	t.armExpiry()
+}
+
+// followed begins the delivery of a document whose publication is followed.
+func (t *topic) followed(doc grid.Document) *trace.Delivery {
+	if t.putting.span == nil || t.putting.content != doc.Content || len(t.feeds) == 0 {
+		return nil
+	}
+	d := t.router.tracer.Deliver(t.putting.span.Parent())
+	d.Span().Set("freshet.topic", t.id)
+	d.Span().Set("freshet.version", doc.Position.String())
+	d.Span().SetInt("freshet.variants", int64(len(t.feeds)))
+	return d
 }
 
 // changeTo is what leads from the held state to the document's. The publisher's own answer is used if it fits.

@@ -74,6 +74,7 @@ var (
 	storeErrors = counter("store_errors_total", "Statements that the database failed, by why.", "why")
 	gridErrors  = counter("grid_errors_total", "Calls that the grid failed.", "call")
 	usageErrors = counter("usage_flush_errors_total", "Times that usage could not be written down; it was kept.")
+	traceSpans  = counter("trace_spans_total", "Spans of traces, by what became of them.", "outcome")
 )
 
 // Describe implements prometheus.Collector.
@@ -81,7 +82,7 @@ func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []metric{
 		publications, publishSeconds, diffSeconds, topics, plainBytes, packedBytes, connections, transports, behind, deliveries,
 		sentBytes, heartbeats, fanOutSeconds, lagSeconds, timedOut, refused, ended, sources, polls, pollLateness, storeErrors,
-		gridErrors, usageErrors,
+		gridErrors, usageErrors, traceSpans,
 	} {
 		ch <- d.desc
 	}
@@ -186,4 +187,7 @@ func (c collection) engines(p *parts) {
 	if p.usage != nil {
 		c.send(usageErrors, float64(p.usage.Failures()))
 	}
+	sent, dropped := p.tracer.Stats()
+	c.send(traceSpans, float64(sent), "sent")
+	c.send(traceSpans, float64(dropped), "dropped")
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/freshet-io/freshet/internal/settings"
 	"github.com/freshet-io/freshet/internal/store"
 	"github.com/freshet-io/freshet/internal/subscribe"
+	"github.com/freshet-io/freshet/internal/trace"
 	"github.com/freshet-io/freshet/internal/usage"
 )
 
@@ -36,6 +37,7 @@ type parts struct {
 	health   *readiness
 
 	// Owned by the stages.
+	tracer     *trace.Tracer // nil: nothing is traced
 	store      *store.Store
 	usage      *usage.Meter
 	grid       *countedGrid
@@ -127,8 +129,28 @@ func (p *parts) countPoll(q poll.Polled) {
 func (p *parts) openRouter(context.Context) error {
 	p.router = router.New(p.grid, router.Options{
 		Log: p.log, MessageTTL: p.settings.Grid.MessageTTL, MaxDocument: max(router.DefaultMaxDocument, int(p.settings.Publish.MaxBody)),
+		Tracer: p.tracer,
 	})
 	return nil
+}
+
+func (p *parts) openTracer(context.Context) error {
+	s := &p.settings.Telemetry
+	if s.Endpoint == "" {
+		return nil
+	}
+	header, _ := settings.ParseHeaders(s.Headers.Reveal()) // checked when they were read
+	p.tracer = trace.New(trace.Options{
+		Endpoint: s.Endpoint, Header: header, Ratio: float64(s.SamplePercent) / 100, Version: p.version, Node: freshet.NewID(), Log: p.log,
+	})
+	return nil
+}
+
+func (p *parts) closeTracer(ctx context.Context) error {
+	if p.tracer == nil {
+		return nil
+	}
+	return p.tracer.Close(ctx)
 }
 
 func (p *parts) openCatalog(ctx context.Context) (err error) {
@@ -252,6 +274,7 @@ func (p *parts) platformAPIs() (apis []gateway.API, err error) {
 			MaxBody: int64(p.settings.Publish.MaxBody),
 			Counter: p.grid,
 			Taken:   p.countPublication,
+			Tracer:  p.tracer,
 		})
 		if err != nil {
 			return nil, err
@@ -343,5 +366,6 @@ func (p *parts) pollOptions() poll.Options {
 		Concurrency:     int(s.Concurrency),
 		MessageTTL:      p.settings.Grid.MessageTTL,
 		Polled:          p.countPoll,
+		Tracer:          p.tracer,
 	}
 }

@@ -40,6 +40,7 @@ func wire(o *Options, edition freshet.Edition, p *ports, r *readiness, failed ch
 		start: func(context.Context) error { heap.start(); return nil },
 		stop:  func(context.Context) error { heap.close(); return nil },
 	})
+	all = append(all, stage{name: "tracer", start: parts.openTracer, stop: parts.closeTracer})
 	need := needsOf(o.Settings.Roles)
 	for _, s := range []struct {
 		part part

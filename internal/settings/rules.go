@@ -3,6 +3,7 @@ package settings
 import (
 	"errors"
 	"net"
+	"net/http"
 	"net/url"
 	"strings"
 	"unicode/utf8"
@@ -41,6 +42,33 @@ func checkAdminListener(s *Settings, where string) faults {
 func isLoopback(address string) bool {
 	host, _, _ := net.SplitHostPort(address)
 	return host == "localhost" || net.ParseIP(stripZone(host)).IsLoopback()
+}
+
+const validHeaders = "empty, or headers such as Authorization: Bearer secret"
+
+// checkHeaders never repeats what it refuses.
+func checkHeaders(s string) error {
+	if _, ok := ParseHeaders(s); !ok {
+		return must("be %s", validHeaders)
+	}
+	return nil
+}
+
+// ParseHeaders reads headers that are separated by commas.
+func ParseHeaders(text string) (http.Header, bool) {
+	all := http.Header{}
+	if strings.TrimSpace(text) == "" {
+		return all, true
+	}
+	for one := range strings.SplitSeq(text, ",") {
+		name, value, found := strings.Cut(one, ":")
+		field, err := freshet.ParseHeader(strings.TrimSpace(name), strings.TrimSpace(value))
+		if !found || err != nil {
+			return nil, false
+		}
+		all.Add(field.Name, field.Value.Reveal())
+	}
+	return all, true
 }
 
 // httpURL accepts the base of an HTTP service, or nothing.

@@ -101,6 +101,11 @@ type Settings struct {
 		ConnectionsPerAddress int64 // 0 means unlimited
 		TopicsPerApp          int64 // that subscribers can make; 0 means unlimited
 	}
+	Telemetry struct {
+		Endpoint      string // empty: nothing is traced
+		Headers       freshet.Secret
+		SamplePercent int64
+	}
 	Usage struct {
 		Retention time.Duration
 	}

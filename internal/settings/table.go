@@ -272,6 +272,18 @@ var table = []Entry{
 		Help:  "Topics that an app may have before its subscribers can make no more of them by naming URLs; 0 is unlimited",
 		value: bind(func(s *Settings) *int64 { return &s.Limits.TopicsPerApp }, count(10_000_000)),
 	}, {
+		Key: "telemetry.endpoint", Default: "",
+		Help:  "OpenTelemetry collector that is sent traces over OTLP/HTTP, such as http://localhost:4318; empty sends none",
+		value: bind(func(s *Settings) *string { return &s.Telemetry.Endpoint }, httpURL()),
+	}, {
+		Key: "telemetry.headers", Default: "", Privacy: Hidden,
+		Help:  "Headers for the collector, such as Authorization: Bearer …; several are separated by commas",
+		value: bind(func(s *Settings) *freshet.Secret { return &s.Telemetry.Headers }, hiddenText("NAME: VALUE,…", validHeaders, checkHeaders)),
+	}, {
+		Key: "telemetry.sample_percent", Default: "100",
+		Help:  "How many of a hundred publications and polls are traced; one that comes with a traceparent is traced if its sender traces it",
+		value: bind(func(s *Settings) *int64 { return &s.Telemetry.SamplePercent }, count(100)),
+	}, {
 		Key: "usage.retention", Default: "2160h",
 		Help:  "How long the usage of each hour is kept; 2160h is 90 days",
 		value: bind(func(s *Settings) *time.Duration { return &s.Usage.Retention }, duration(24*time.Hour, 10*365*24*time.Hour)),
