@@ -29,12 +29,14 @@ export interface Connection {
   id: string; node: string; user: string; app: string; topic: string; since: string; remote: string; mode: 'patch' | 'snapshot';
   encoding: string; transport: string; filtered: boolean; bytes: number; lag: number; behind: boolean;
 }
+/** Percentiles are null where nothing was measured; counts[i] deliveries took at most bounds[i], the last ones longer. */
+export interface DeliveryLag { p50_ms: number | null; p95_ms: number | null; p99_ms: number | null; counts: number[] }
 export interface UsageCounts {
-  messages: number; bytes: number; full_bytes: number; bytes_saved: number; publications: number;
-  polls: number; polls_not_modified: number; connection_seconds: number;
+  messages: number; bytes: number; full_bytes: number; bytes_saved: number; publications: number; connection_seconds: number;
+  polls: number; polls_ok: number; polls_not_modified: number; polls_failed: number; delivery_lag: DeliveryLag;
 }
 /** Hours in which nothing was used are not among them. */
-export interface UsageReport { from: string; to: string; hours: (UsageCounts & { hour: string })[]; total: UsageCounts }
+export interface UsageReport { from: string; to: string; delivery_lag_bounds_ms: number[]; hours: (UsageCounts & { hour: string })[]; total: UsageCounts }
 export interface Config { subscriber_url: string; open_sign_up: boolean; version: string }
 
 export interface FieldError { field: string; message: string }

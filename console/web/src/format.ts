@@ -45,6 +45,12 @@ export function duration(ms: number): string {
   return `${Math.floor(s / 3600)} h ${Math.floor(s % 3600 / 60)} min`;
 }
 
+/** A time that is often far below a millisecond. */
+export function latency(ms: number): string {
+  if (ms >= 1000) return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
+  return `${ms >= 100 ? Math.round(ms) : ms >= 10 ? ms.toFixed(0) : Number(ms.toPrecision(2))} ms`;
+}
+
 export function every(ms: number): string {
   return ms % 60000 === 0 ? `${ms / 60000} min` : ms % 1000 === 0 ? `${ms / 1000} s` : `${ms} ms`;
 }

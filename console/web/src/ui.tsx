@@ -60,6 +60,16 @@ export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, inputs: un
   return { data: state.data, error: state.error, again: () => setRound(r => r + 1), set: data => setState({ data }) };
 }
 
+/** Does something again and again while the page can be seen. */
+export function useEvery(ms: number, act: () => void): void {
+  const latest = useRef(act);
+  latest.current = act;
+  useEffect(() => {
+    const timer = setInterval(() => { if (!document.hidden) latest.current(); }, ms);
+    return () => clearInterval(timer);
+  }, [ms]);
+}
+
 export function Skeleton({ rows = 4 }: { rows?: number }) {
   return <div class="skeleton" aria-busy="true" aria-label="Loading">{Array.from({ length: rows }, (_, i) => <span key={i} />)}</div>;
 }
@@ -250,7 +260,7 @@ export function Input(p: InputProps) {
       <div class={p.suffix ? 'input suffixed' : 'input'}>
         <input ref={box} id={id} name={p.name} type={(p.type ?? 'text') as 'text'} value={p.value} placeholder={p.placeholder} class={p.mono ? 'mono' : ''}
           autocomplete={p.autocomplete ?? 'off'} autocapitalize="off" spellcheck={false} required={p.required} disabled={p.disabled}
-          inputMode={p.inputMode} aria-invalid={p.error ? true : undefined} aria-describedby={id + '-hint'}
+          autofocus={p.focus /* a dialog looks for it when it opens */} inputMode={p.inputMode} aria-invalid={p.error ? true : undefined} aria-describedby={id + '-hint'}
           onInput={e => p.onInput(e.currentTarget.value)} />
         {p.suffix && <span class="suffix" aria-hidden="true">{p.suffix}</span>}
       </div>

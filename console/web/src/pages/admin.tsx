@@ -1,24 +1,37 @@
 // For admins: connections, usage, health and the audit log.
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { type AuditEntry, call, config, type Connection, get, id, type Page } from '../api';
 import { ago, bytes, date, plural } from '../format';
-import { Link } from '../router';
-import { Badge, Button, Card, Confirm, Empty, Head, Input, Pager, Show, Stat, Table, toast, useLoad } from '../ui';
+import { Link, navigate, search } from '../router';
+import { Badge, Button, Card, Confirm, Empty, Head, Input, Pager, Show, Stat, Table, toast, useEvery, useLoad } from '../ui';
+import { Explain } from './explain';
 import { UsageOf } from './usage';
 
 const perPage = 50;
+const refreshMs = 3000;
+
+const filters = ['user', 'app', 'topic'] as const;
+type Filter = Record<typeof filters[number], string>;
+
+/** What the address of the page asks for, so that a view of some connections can be sent to somebody. */
+function asked(): Filter {
+  const q = new URLSearchParams(search.value);
+  return { user: q.get('user') ?? '', app: q.get('app') ?? '', topic: q.get('topic') ?? '' };
+}
 
 export function Connections() {
-  const [filter, setFilter] = useState({ user: '', app: '', topic: '' });
-  const [cutting, setCutting] = useState<Connection>();
+  const [filter, setFilter] = useState(asked);
+  const [cutting, setCutting] = useState<Connection>(), [explaining, setExplaining] = useState<Connection>();
   const [page, setPage] = useState(0);
-  const query = Object.entries(filter).filter(([, v]) => v).map(([k, v]) => `&${k}=${encodeURIComponent(v.trim())}`).join('');
-  const put = (change: Partial<typeof filter>): void => { setPage(0); setFilter({ ...filter, ...change }); };
+  const query = filters.filter(k => filter[k].trim()).map(k => `&${k}=${encodeURIComponent(filter[k].trim())}`).join('');
+  const put = (change: Partial<Filter>): void => { setPage(0); setFilter({ ...filter, ...change }); };
+  useEffect(() => navigate('/admin/connections' + (query && '?' + query.slice(1)), true), [query]);
   const list = useLoad(s => get<Page<Connection>>(`/admin/connections?per_page=${perPage}&page=${page}${query}`, s), [query, page]);
+  useEvery(refreshMs, list.again);
   return (
     <>
-      <Head title="Connections" actions={<Button icon="renew" onClick={list.again}>Refresh</Button>}>Everybody who is subscribed right now, on the node that answers.</Head>
-      <div class="trio">
+      <Head title="Connections" badge={<Badge tone="ok"><i class="pulse" />live</Badge>}>Everybody who is subscribed right now, on the node that answers.</Head>
+      <div class="trio filter-row">
         <Input label="User" mono value={filter.user} onInput={user => put({ user })} placeholder="identifier" />
         <Input label="App" mono value={filter.app} onInput={app => put({ app })} placeholder="identifier" />
         <Input label="Topic" mono value={filter.topic} onInput={topic => put({ topic })} placeholder="identifier" />
@@ -28,16 +41,20 @@ export function Connections() {
           {p.items.length === 0 ? <Empty icon="plug" title={query ? 'Nobody matches' : 'Nobody is connected'}><p>Subscribers appear here as soon as they follow a topic.</p></Empty> :
             <Table label="Connections" rows={p.items} columns={[
               { head: 'From', cell: c => <span class="two-lines"><code>{c.remote}</code><small>node {c.node}</small></span> },
-              { head: 'Topic and user', cell: c => <span class="two-lines"><Link to={`/topics/${id(c.topic)}`}><code class="clip" title={c.topic}>{c.topic}</code></Link><small><code class="clip" title={c.user}>{c.user}</code></small></span> },
+              { head: 'Topic and user', cell: c => <span class="two-lines"><Link to={`/topics/${id(c.topic)}`}><code class="clip" title={c.topic}>{c.topic}</code></Link><small>{c.user ? <button type="button" class="text-button" title={`Only connections of ${c.user}`} onClick={() => put({ user: c.user })}><code class="clip">{c.user}</code></button> : 'nobody’s'}</small></span> },
               { head: 'Gets', cell: c => [c.mode === 'patch' ? 'patches' : 'snapshots', c.filtered && 'filtered', c.encoding === 'compressed' && 'compressed'].filter(Boolean).join(', ') },
               { head: 'State', cell: c => c.behind || c.lag > 0 ? <Badge tone="warn">{plural(c.lag, 'version')} behind</Badge> : <Badge tone="ok">up to date</Badge> },
               { head: 'Since', class: 'right dim', cell: c => ago(c.since) },
               { head: 'Sent', class: 'right', cell: c => bytes(c.bytes) },
-              { head: '', class: 'right', cell: c => <Button small kind="danger" onClick={() => setCutting(c)}>Cut<span class="offscreen"> connection {c.id}</span></Button> },
+              { head: '', class: 'right', cell: c => <span class="row-actions">
+                <Button small onClick={() => setExplaining(c)}>Explain<span class="offscreen"> connection {c.id}</span></Button>
+                <Button small kind="danger" onClick={() => setCutting(c)}>Cut<span class="offscreen"> connection {c.id}</span></Button>
+              </span> },
             ]} />}
           <Pager page={p.page} perPage={p.per_page} total={p.total} onPage={setPage} />
         </Card>
       )}</Show>
+      {explaining && <Explain path={`/admin/connections/${id(explaining.id)}/explain`} onClose={() => setExplaining(undefined)} />}
       {cutting && <Confirm title="Cut this connection?" verb="Cut" onClose={() => setCutting(undefined)} onConfirm={async () => {
         await call('DELETE', '/admin/connections/' + id(cutting.id));
         toast('The connection is cut');
@@ -48,7 +65,7 @@ export function Connections() {
 }
 
 export function ServerUsage() {
-  return <><Head title="Usage">The whole server, over the last day.</Head><UsageOf path="/admin/usage" what="server" /></>;
+  return <><Head title="Usage">The whole server.</Head><UsageOf of="/admin/usage" what="server" /></>;
 }
 
 interface HealthAnswer { status: 'ready' | 'starting' | 'draining' | 'failing'; checks: Record<string, string> }

@@ -24,7 +24,7 @@ export function AppPage({ appID, tab }: { appID: string; tab: string }) {
         ]} />
         {tab === 'topics' && <Topics app={a} />}
         {tab === 'keys' && <Keys app={a} onChange={app.set} />}
-        {tab === 'usage' && <UsageOf path={`/apps/${id(a.id)}/usage`} what="app" />}
+        {tab === 'usage' && <UsageOf of={`/apps/${id(a.id)}/usage`} what="app" />}
         {tab === 'settings' && <AppSettings app={a} of={app} />}
       </>
     )}</Show>

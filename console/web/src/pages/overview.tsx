@@ -5,22 +5,22 @@ import { Link, navigate } from '../router';
 import { Button, Card, Code, Head, Show, Stat, useLoad } from '../ui';
 import { Icon } from '../icons';
 import { TypeBadge } from './app';
-import { loadUsage, together, Usage } from './usage';
+import { loadUsage, Usage } from './usage';
 
-const mostApps = 8; // whose topics and figures are asked for
+const mostApps = 8; // whose topics are asked for
 
-interface Everything { apps: App[]; total: number; topics: (Topic & { app: string })[]; topicTotal: number; usage: UsageReport | null }
+interface Everything { apps: App[]; total: number; topics: (Topic & { app: string })[]; topicTotal: number; usage: UsageReport }
 
 async function load(signal: AbortSignal): Promise<Everything> {
   const { items, total } = await all<App>('/apps', signal, 100);
   const some = items.slice(0, mostApps);
-  const [pages, usages] = await Promise.all([
+  const [pages, usage] = await Promise.all([
     Promise.all(some.map(a => get<Page<Topic>>(`/apps/${id(a.id)}/topics?per_page=20`, signal))),
-    Promise.all(some.map(a => loadUsage(`/apps/${id(a.id)}/usage`, signal))),
+    loadUsage(`/users/${id(me.value!.id)}/usage`, signal),
   ]);
   const topics = pages.flatMap((p, i) => p.items.map(t => ({ ...t, app: some[i]!.name })));
   topics.sort((a, b) => Date.parse(b.updated_at) - Date.parse(a.updated_at));
-  return { apps: items, total, topics, topicTotal: pages.reduce((n, p) => n + p.total, 0), usage: together(usages) };
+  return { apps: items, total, topics, topicTotal: pages.reduce((n, p) => n + p.total, 0), usage };
 }
 
 export function Overview() {
@@ -38,7 +38,7 @@ export function Overview() {
             <Stat label="Posted" value={count(e.topics.filter(t => t.publisher.type === 'http-post').length)} hint="your backend publishes" />
           </dl>
           {e.topics.length === 0 ? <FirstSteps apps={e.apps} /> : <Recent topics={e.topics} />}
-          {e.topics.length > 0 && e.usage && <Usage report={e.usage} what="account" again={everything.again} />}
+          {e.topics.length > 0 && <Usage report={e.usage} what="account" again={everything.again} />}
         </>
       )}</Show>
     </>

@@ -6,6 +6,7 @@ import { navigate } from '../router';
 import { Button, Card, Confirm, Empty, Head, ID, Show, Tabs, toast, useLoad, useTask } from '../ui';
 import { TypeBadge } from './app';
 import { Connect } from './connect';
+import { Explain } from './explain';
 import { Publish } from './publish';
 import { TopicSettings } from './topicform';
 import { UsageOf } from './usage';
@@ -22,7 +23,7 @@ export function TopicPage({ topicID, tab }: { topicID: string; tab: string }) {
   return (
     <Show of={both} rows={6}>{({ topic, app }) => (
       <>
-        <Head title={topic.name} badge={<TypeBadge topic={topic} />} actions={topic.publisher.type === 'http-poller' && <PollNow topic={topic} />}
+        <Head title={topic.name} badge={<TypeBadge topic={topic} />} actions={<><ExplainTopic topic={topic} />{topic.publisher.type === 'http-poller' && <PollNow topic={topic} />}</>}
           crumbs={[{ to: '/apps', text: 'Apps' }, { to: `/apps/${id(app.id)}`, text: app.name }]}>
           <ID value={topic.id} what="topic identifier" />
         </Head>
@@ -32,7 +33,7 @@ export function TopicPage({ topicID, tab }: { topicID: string; tab: string }) {
         ]} />
         {(tab === 'live' || tab === 'publish') && <Following key={app.subscriber_key} topic={topic} app={app} tab={tab} />}
         {tab === 'connect' && <Connect topic={topic} app={app} />}
-        {tab === 'usage' && <UsageOf path={`/topics/${id(topic.id)}/usage`} what="topic" />}
+        {tab === 'usage' && <UsageOf of={`/topics/${id(topic.id)}/usage`} what="topic" />}
         {tab === 'settings' && <>
           <TopicSettings topic={topic} app={app} onChange={t => both.set({ topic: t, app })} />
           <DeleteTopic topic={topic} app={app} />
@@ -57,6 +58,11 @@ function Following({ topic, app, tab }: Both & { tab: string }) {
     </Empty></Card>
   );
   return tab === 'publish' ? <Publish topic={topic} app={app} follow={follow} /> : <Viewer follow={follow} topic={topic} app={app} />;
+}
+
+function ExplainTopic({ topic }: { topic: Topic }) {
+  const [asking, setAsking] = useState(false);
+  return <><Button icon="search" onClick={() => setAsking(true)}>Explain</Button>{asking && <Explain path={`/topics/${id(topic.id)}/explain`} onClose={() => setAsking(false)} />}</>;
 }
 
 function PollNow({ topic }: { topic: Topic }) {

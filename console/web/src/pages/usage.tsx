@@ -1,49 +1,46 @@
-// What was used, hour by hour.
+// What was used: hour by hour over the last day, and live.
 import { get, type UsageCounts, type UsageReport } from '../api';
-import { bytes, count, percent, plural, short } from '../format';
-import { Plot } from '../plot';
-import { Button, Card, Empty, Show, Stat, useLoad } from '../ui';
+import { bytes, count, latency, percent, plural, short } from '../format';
+import { Plot, type Series } from '../plot';
+import { navigate, path, search } from '../router';
+import { Badge, Button, Card, Empty, Show, Stat, useLoad } from '../ui';
+import { useLive } from './livefigures';
 
 const hour = 3_600_000;
 
-export const loadUsage = (path: string, signal?: AbortSignal): Promise<UsageReport> => get<UsageReport>(path, signal);
+export const loadUsage = (of: string, signal?: AbortSignal): Promise<UsageReport> => get<UsageReport>(of, signal);
 
-const nothing: UsageCounts = {
-  messages: 0, bytes: 0, full_bytes: 0, bytes_saved: 0, publications: 0, polls: 0, polls_not_modified: 0, connection_seconds: 0,
-};
-
-function add(a: UsageCounts, b: UsageCounts): UsageCounts {
-  const sum = { ...a };
-  for (const k of Object.keys(nothing) as (keyof UsageCounts)[]) sum[k] += b[k];
-  return sum;
+/** The figures of a topic, an app, an account or the server. Which of both views is shown is in the address. */
+export function UsageOf({ of, what }: { of: string; what: string }) {
+  const live = new URLSearchParams(search.value).has('live');
+  const view = (text: string, isLive: boolean) =>
+    <button type="button" aria-pressed={live === isLive} onClick={() => navigate(path.value + (isLive ? '?live' : ''), true)}>{text}</button>;
+  return (
+    <>
+      <div class="toolbar"><div class="segments" role="group" aria-label="Time">{view('Last day', false)}{view('Live', true)}</div>
+        {live && <Badge tone="ok"><i class="pulse" />every 2 s</Badge>}</div>
+      {live ? <Live of={of} /> : <Day of={of} what={what} />}
+    </>
+  );
 }
 
-/** The sum of several reports of the same time. */
-export function together(reports: UsageReport[]): UsageReport | null {
-  const first = reports[0];
-  if (!first) return null;
-  const hours = new Map<string, UsageReport['hours'][number]>();
-  for (const h of reports.flatMap(r => r.hours)) {
-    const before = hours.get(h.hour);
-    hours.set(h.hour, { ...(before ? add(before, h) : h), hour: h.hour });
-  }
-  return { from: first.from, to: first.to, hours: [...hours.values()], total: reports.map(r => r.total).reduce(add) };
-}
+// ── The last day
 
 interface Slot extends UsageCounts { at: number; seconds: number }
 
-/** Every hour of a report, also those in which nothing was used, which it leaves out. */
-function everyHour(r: UsageReport): Slot[] {
+/** Every hour of a report; of those in which nothing was used, which it leaves out, there is nothing to tell. */
+function everyHour(r: UsageReport): (Slot | { at: number })[] {
   const used = new Map(r.hours.map(h => [Date.parse(h.hour), h]));
-  const slots: Slot[] = [], now = Date.now();
-  for (let at = Date.parse(r.from); at < Date.parse(r.to); at += hour) {
-    slots.push({ ...nothing, ...used.get(at), at, seconds: Math.max(1, Math.min(hour, now - at) / 1000) }); // the hour that runs is not over
+  const slots: (Slot | { at: number })[] = [], now = Date.now();
+  for (let at = Math.floor(Date.parse(r.from) / hour) * hour; at < Date.parse(r.to); at += hour) {
+    const h = used.get(at);
+    slots.push(h ? { ...h, at, seconds: Math.max(1, Math.min(hour, now - at) / 1000) } : { at }); // the hour that runs is not over
   }
   return slots;
 }
 
-export function UsageOf({ path, what }: { path: string; what: string }) {
-  const usage = useLoad(s => loadUsage(path, s), [path]);
+function Day({ of, what }: { of: string; what: string }) {
+  const usage = useLoad(s => loadUsage(of, s), [of]);
   return <Show of={usage}>{report => <Usage report={report} what={what} again={usage.again} />}</Show>;
 }
 
@@ -54,27 +51,73 @@ export function Usage({ report, what, again }: { report: UsageReport; what: stri
     </Empty></Card>
   );
   const total = report.total, slots = everyHour(report);
-  const times = slots.map(s => s.at / 1000), of = (f: (s: Slot) => number): (number | null)[] => slots.map(s => f(s) || null); // no bar for nothing
+  const times = slots.map(s => s.at / 1000);
+  const some = (f: (s: Slot) => number | null): (number | null)[] => slots.map(s => 'hour' in s ? f(s as Slot) || null : null); // no bar for nothing
+  const lag = total.delivery_lag, inAll = (n: number | null): string => n === null ? '–' : latency(n);
   return (
     <>
       <dl class="stats">
         <Stat label="Messages" value={count(total.messages)} hint={`from ${plural(total.publications, 'publication')}`} />
         <Stat label="Sent" value={bytes(total.bytes)} hint="to subscribers" />
         <Stat label="Saved" value={bytes(total.bytes_saved)} hint={`${percent(total.bytes_saved, total.full_bytes)} of full documents`} />
+        <Stat label="Delivered within" value={inAll(lag.p99_ms)} hint="99 of 100 messages" />
         <Stat label="Connected" value={connected(total.connection_seconds)} hint="all subscribers together" />
       </dl>
       <div class="plots">
-        <Card><Plot bars label="Messages per hour" times={times} format={short} series={[{ label: 'messages', tone: 'accent', values: of(s => s.messages) }]} /></Card>
-        <Card><Plot bars label="Connections, on average" times={times} format={n => n > 0 && n < 1 ? String(Number(n.toPrecision(1))) : short(n)} series={[
-          { label: 'connections', tone: 'ok', values: of(s => s.connection_seconds / s.seconds) }]} /></Card>
-        <Card><Plot bars label="Bytes per hour" times={times} format={bytes} series={[
-          { label: 'as full documents', tone: 'muted', values: of(s => s.full_bytes) }, { label: 'sent', tone: 'accent', values: of(s => s.bytes) }]} /></Card>
-        <Card><Plot bars label="Publications per hour" times={times} format={short} series={[{ label: 'publications', tone: 'accent', values: of(s => s.publications) }]} /></Card>
-        {total.polls > 0 && <Card><Plot bars label="Polls per hour" times={times} format={short} series={[
-          { label: 'polls', tone: 'accent', values: of(s => s.polls) }, { label: 'not modified', tone: 'ok', values: of(s => s.polls_not_modified) }]} /></Card>}
+        <Card><Plot as="bars" label="Messages per hour" times={times} format={short} whole={[short(total.messages)]} series={[
+          { label: 'messages', tone: 'accent', values: some(s => s.messages) }]} /></Card>
+        <Card><Plot as="bars" label="Connections, on average" times={times} format={few} series={[
+          { label: 'connections', tone: 'ok', values: some(s => s.connection_seconds / s.seconds) }]} /></Card>
+        <Card><Plot label="From publication to socket" times={times} format={latency} whole={[inAll(lag.p50_ms), inAll(lag.p95_ms), inAll(lag.p99_ms)]} series={percentiles(
+          some(s => s.delivery_lag.p50_ms), some(s => s.delivery_lag.p95_ms), some(s => s.delivery_lag.p99_ms))} /></Card>
+        <Card><Plot as="bars" label="Bytes per hour" times={times} format={bytes} whole={[bytes(total.full_bytes), bytes(total.bytes)]} series={[
+          { label: 'as full documents', tone: 'muted', values: some(s => s.full_bytes) }, { label: 'sent', tone: 'accent', values: some(s => s.bytes) }]} /></Card>
+        <Card><Plot as="bars" label="Publications per hour" times={times} format={short} whole={[short(total.publications)]} series={[
+          { label: 'publications', tone: 'accent', values: some(s => s.publications) }]} /></Card>
+        {total.polls > 0 && <Card><Plot as="stack" label="Polls per hour, by outcome" times={times} format={short}
+          whole={[short(total.polls_ok), short(total.polls_not_modified), short(total.polls_failed)]}
+          series={outcomes(some(s => s.polls_ok), some(s => s.polls_not_modified), some(s => s.polls_failed))} /></Card>}
       </div>
     </>
   );
 }
 
+const few = (n: number): string => n > 0 && n < 1 ? String(Number(n.toPrecision(1))) : short(n);
+
+type Values = (number | null)[];
+const percentiles = (p50: Values, p95: Values, p99: Values): Series[] => [
+  { label: 'half within', tone: 'accent', values: p50 }, { label: '95 %', tone: 'warn', values: p95 }, { label: '99 %', tone: 'bad', values: p99 }];
+const outcomes = (ok: Values, same: Values, failed: Values): Series[] => [
+  { label: 'new document', tone: 'accent', values: ok }, { label: 'not modified', tone: 'ok', values: same }, { label: 'failed', tone: 'bad', values: failed }];
+
 const connected = (seconds: number): string => seconds < 120 ? `${count(seconds)} s` : seconds < 7200 ? `${count(seconds / 60)} min` : `${count(seconds / 3600)} h`;
+
+// ── Live
+
+function Live({ of }: { of: string }) {
+  const { moments, error } = useLive(of);
+  const last = moments[moments.length - 1];
+  if (!last) return error ? <div class="banner bad" role="alert">{error}</div> : <Card><Empty icon="chart" title="Watching"><p>Figures appear in a moment.</p></Empty></Card>;
+  const times = moments.map(m => m.at / 1000), of1 = (f: (m: typeof last) => number | null): (number | null)[] => moments.map(f);
+  return (
+    <>
+      {error && <div class="banner bad" role="alert">{error} Trying again.</div>}
+      <dl class="stats">
+        <Stat label="Messages" value={short(last.messages)} hint="per second" />
+        <Stat label="Sent" value={bytes(last.bytes)} hint="per second" />
+        <Stat label="Saved" value={percent(last.full - last.bytes, last.full)} hint="of full documents" />
+        <Stat label="Delivered within" value={last.p99 === null ? '–' : latency(last.p99)} hint="99 of 100 messages" />
+        <Stat label="Connections" value={short(Math.round(last.connections))} hint="right now" />
+      </dl>
+      <div class="plots">
+        <Card><Plot label="Messages per second" times={times} format={short} series={[{ label: 'messages', tone: 'accent', fill: true, values: of1(m => m.messages) }]} /></Card>
+        <Card><Plot label="Connections" times={times} format={few} series={[{ label: 'connections', tone: 'ok', fill: true, values: of1(m => m.connections) }]} /></Card>
+        <Card><Plot label="From publication to socket" times={times} format={latency} series={percentiles(of1(m => m.p50), of1(m => m.p95), of1(m => m.p99))} /></Card>
+        <Card><Plot label="Bytes per second" times={times} format={bytes} series={[
+          { label: 'as full documents', tone: 'muted', values: of1(m => m.full) }, { label: 'sent', tone: 'accent', fill: true, values: of1(m => m.bytes) }]} /></Card>
+        <Card><Plot label="Publications per second" times={times} format={few} series={[{ label: 'publications', tone: 'accent', fill: true, values: of1(m => m.publications) }]} /></Card>
+        <Card><Plot label="Polls per second, by outcome" times={times} format={few} series={outcomes(of1(m => m.pollsOK), of1(m => m.pollsSame), of1(m => m.pollsFailed))} /></Card>
+      </div>
+    </>
+  );
+}

@@ -1,9 +1,10 @@
 // For admins: every account, its state and its quotas.
 import { useEffect, useState } from 'preact/hooks';
-import { call, get, id, me, type Page, type Quotas, type User } from '../api';
-import { ago, plural } from '../format';
+import { type App, call, get, id, me, type Page, type Quotas, type User } from '../api';
+import { ago, count, plural } from '../format';
 import { checkCount } from '../rules';
-import { Badge, Button, Card, Choice, Dialog, Empty, Form, FormError, Head, ID, Input, Pager, Search, Show, Table, toast, useLoad, useTask } from '../ui';
+import { Link } from '../router';
+import { Badge, Button, Card, Choice, Confirm, Dialog, Empty, Form, FormError, Head, ID, Input, Pager, Search, Show, Table, toast, useLoad, useTask } from '../ui';
 import { limit } from './account';
 
 const perPage = 50;
@@ -18,7 +19,7 @@ function useRest<T>(value: T, ms = 250): T {
 export function Users() {
   const [query, setQuery] = useState(''), [page, setPage] = useState(0);
   const asked = useRest(query);
-  const [editing, setEditing] = useState<User>();
+  const [editing, setEditing] = useState<User>(), [deleting, setDeleting] = useState<User>();
   const list = useLoad(s => get<Page<User>>(`/admin/users?per_page=${perPage}&page=${page}${asked ? '&query=' + encodeURIComponent(asked) : ''}`, s), [asked, page]);
   return (
     <>
@@ -32,12 +33,21 @@ export function Users() {
               { head: 'Connections', class: 'right', cell: u => limit(u.quotas.connections) },
               { head: 'Messages a month', class: 'right', cell: u => limit(u.quotas.messages_per_month) },
               { head: 'Since', class: 'right dim', cell: u => ago(u.created_at) },
-              { head: '', class: 'right', cell: u => <Button small onClick={() => setEditing(u)}>Edit<span class="offscreen"> {u.email}</span></Button> },
+              { head: '', class: 'right', cell: u => <span class="row-actions">
+                <Link to={`/admin/connections?user=${id(u.id)}`} class="button small">Connections<span class="offscreen"> of {u.email}</span></Link>
+                <Button small onClick={() => setEditing(u)}>Edit<span class="offscreen"> {u.email}</span></Button>
+              </span> },
             ]} />}
           <Pager page={p.page} perPage={p.per_page} total={p.total} onPage={setPage} />
         </Card>
       )}</Show>
-      {editing && <EditUser user={editing} onClose={() => setEditing(undefined)} onDone={() => { setEditing(undefined); list.again(); }} />}
+      {editing && <EditUser user={editing} onClose={() => setEditing(undefined)} onDone={() => { setEditing(undefined); list.again(); }}
+        onDelete={() => { setEditing(undefined); setDeleting(editing); }} />}
+      {deleting && <Confirm title={`Delete ${deleting.first_name} ${deleting.last_name}?`} verb="Delete account" type={deleting.email} onClose={() => setDeleting(undefined)} onConfirm={async () => {
+        await call('DELETE', '/users/' + id(deleting.id));
+        toast('The account is gone');
+        list.again();
+      }}><p>Their apps, topics and keys go with the account, and every stream ends. To keep them, disable the account instead.</p></Confirm>}
     </>
   );
 }
@@ -46,7 +56,20 @@ const quotaNames: [keyof Quotas, string, string][] = [
   ['connections', 'Connections at the same time', ''], ['messages_per_month', 'Messages a month', ''], ['requests_per_minute', 'API requests a minute', ''],
 ];
 
-function EditUser({ user, onClose, onDone }: { user: User; onClose: () => void; onDone: () => void }) {
+/** Their apps lead to their topics: admins may see and change all of them. */
+function TheirApps({ user }: { user: User }) {
+  const apps = useLoad(s => get<Page<App>>(`/users/${id(user.id)}/apps?per_page=20`, s), [user.id]);
+  return (
+    <div class="their-apps"><b>Apps</b><p class="hint">
+      {!apps.data ? apps.error?.message ?? '…' : apps.data.total === 0 ? 'None yet' : <>
+        {apps.data.items.map(a => <Link key={a.id} to={`/apps/${id(a.id)}`} class="badge accent">{a.name}</Link>)}
+        {apps.data.total > apps.data.items.length && ` and ${count(apps.data.total - apps.data.items.length)} more`}
+      </>}
+    </p></div>
+  );
+}
+
+function EditUser({ user, onClose, onDone, onDelete }: { user: User; onClose: () => void; onDone: () => void; onDelete: () => void }) {
   const [status, setStatus] = useState(user.status);
   const [quotas, setQuotas] = useState<Record<keyof Quotas, string>>({
     connections: String(user.quotas.connections), messages_per_month: String(user.quotas.messages_per_month), requests_per_minute: String(user.quotas.requests_per_minute),
@@ -73,8 +96,9 @@ function EditUser({ user, onClose, onDone }: { user: User; onClose: () => void; 
         {isSelf && <p class="hint">You cannot disable yourself; ask another admin.</p>}
         {quotaNames.map(([k, label]) => <Input key={k} label={label} inputMode="numeric" value={quotas[k]} onInput={v => setQuotas(q => ({ ...q, [k]: v }))}
           error={task.error?.field('quotas.' + k) ?? checkCount(quotas[k])} hint="0 is unlimited" />)}
+        <TheirApps user={user} />
         <FormError error={task.error} shown={quotaNames.map(([k]) => 'quotas.' + k)} />
-        <footer><Button onClick={onClose}>Cancel</Button><Button type="submit" kind={status === 'disabled' && user.status === 'active' ? 'danger' : 'primary'} busy={task.busy}>Save</Button></footer>
+        <footer>{user.role !== 'admin' && <Button kind="danger" icon="trash" onClick={onDelete}>Delete</Button>}<span class="spring" /><Button onClick={onClose}>Cancel</Button><Button type="submit" kind={status === 'disabled' && user.status === 'active' ? 'danger' : 'primary'} busy={task.busy}>Save</Button></footer>
       </Form>
     </Dialog>
   );
