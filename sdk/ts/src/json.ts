@@ -15,13 +15,26 @@ type Container = unknown[] | Record<string, unknown>;
  * It throws if the patch does not fit, and then nothing has changed.
  */
 export function applyPatch(document: unknown, patch: readonly Operation[]): unknown {
-  // Copied once for the whole patch, however many operations meet there.
-  const own = new Set<object>();
-  for (const operation of patch) document = applyOne(document, operation, own);
+  return applyWith(new WeakMap(), document, patch);
+}
+
+/** The same, for who applies one patch after the other to documents that nobody changes: names remembers what they have in common. */
+export function applyWith(names: Names, document: unknown, patch: readonly Operation[]): unknown {
+  const work = { own: new Set<object>(), names };
+  for (const operation of patch) document = applyOne(document, operation, work);
   return document;
 }
 
-function applyOne(document: unknown, operation: Operation, own: Set<object>): unknown {
+/** The names of the members of wide objects, which a copy has in common with what it is a copy of. */
+export type Names = WeakMap<object, string[]>;
+
+interface Work {
+  /** Copied once for the whole patch, however many operations meet there. */
+  readonly own: Set<object>;
+  readonly names: Names;
+}
+
+function applyOne(document: unknown, operation: Operation, work: Work): unknown {
   const { op, path } = operation;
   if (path === '') {
     if (op === 'remove') throw new RangeError('the whole document cannot be removed');
@@ -29,14 +42,15 @@ function applyOne(document: unknown, operation: Operation, own: Set<object>): un
   }
   if (path[0] !== '/') throw misfit(path);
   const steps = path.split('/');
-  const root = (document = mine(document, own, path));
+  const root = mine(document, work, path);
   let parent = root;
   for (let i = 1; i < steps.length - 1; i++) {
     const key = keyIn(parent, unescape(steps[i]!), path);
-    const child = mine((parent as Record<string, unknown>)[key], own, path);
+    const child = mine((parent as Record<string, unknown>)[key], work, path);
     put(parent, key, child);
     parent = child;
   }
+  if (operation.op !== 'replace') work.names.delete(parent);
   change(parent, unescape(steps[steps.length - 1]!), operation, path);
   return root;
 }
@@ -59,11 +73,23 @@ function change(parent: Container, last: string, operation: Operation, path: str
 }
 
 /** Returns a container that belongs to this patch alone: a copy, unless it is one already. */
-function mine(value: unknown, own: Set<object>, path: string): Container {
+function mine(value: unknown, { own, names }: Work, path: string): Container {
   if (typeof value !== 'object' || value === null) throw misfit(path);
   if (own.has(value)) return value as Container;
-  const copy = Array.isArray(value) ? value.slice() : { ...(value as Record<string, unknown>) };
+  const copy = Array.isArray(value) ? value.slice() : copyObject(value as Record<string, unknown>, names);
   own.add(copy);
+  return copy;
+}
+
+/** Beyond so many members engines keep an object as a hash table, which they are slow to spread. */
+const wide = 1_000;
+
+function copyObject(value: Record<string, unknown>, names: Names): Record<string, unknown> {
+  const all = names.get(value) ?? Object.keys(value);
+  if (all.length < wide) return { ...value };
+  const copy: Record<string, unknown> = {};
+  for (const name of all) put(copy, name, value[name]);
+  names.set(copy, all);
   return copy;
 }
 

@@ -1,4 +1,4 @@
-import { applyPatch, type Operation } from './json.js';
+import { applyWith, type Names, type Operation } from './json.js';
 
 /** How long patches may be put off, in milliseconds, and how many. */
 const longestDelay = 50;
@@ -12,25 +12,26 @@ const longestBatch = 256;
  * What is seen is the same as if each had been applied when it came.
  */
 export class Live {
-  #batch = new Batch(undefined);
+  readonly #names: Names = new WeakMap();
+  #batch = new Batch(undefined, this.#names);
   #applied = 0; // when
 
   /** The document as it is now. */
   value(): unknown {
     if (this.#batch.patches.length > 0) {
-      this.#batch = new Batch(this.#batch.after(this.#batch.patches.length));
+      this.#batch = new Batch(this.#batch.after(this.#batch.patches.length), this.#names);
       this.#applied = Date.now();
     }
     return this.#batch.base;
   }
 
   replace(document: unknown): void {
-    this.#batch = new Batch(document);
+    this.#batch = new Batch(document, this.#names);
   }
 
   /** Forgets patches that nobody has looked at the result of. */
   drop(): void {
-    this.#batch = new Batch(this.#batch.base);
+    this.#batch = new Batch(this.#batch.base, this.#names);
   }
 
   /** Takes a patch. Returns what returns the document as it is after this patch, whenever it is called. */
@@ -49,7 +50,10 @@ class Batch {
   #last: unknown;
   #lastCount = 0;
 
-  constructor(readonly base: unknown) {
+  constructor(
+    readonly base: unknown,
+    private readonly names: Names,
+  ) {
     this.#last = base;
   }
 
@@ -57,7 +61,7 @@ class Batch {
   after(count: number): unknown {
     const from = count >= this.#lastCount ? this.#lastCount : 0;
     if (count !== this.#lastCount) {
-      const made = applyPatch(from === 0 ? this.base : this.#last, this.patches.slice(from, count).flat());
+      const made = applyWith(this.names, from === 0 ? this.base : this.#last, this.patches.slice(from, count).flat());
       if (from === 0 && this.#lastCount > count) return made; // looking back does not forget what is ahead
       this.#last = made;
       this.#lastCount = count;

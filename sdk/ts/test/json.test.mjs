@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fastJSONPatch from 'fast-json-patch';
 import { applyPatch } from '../dist/index.js';
+import { load } from './load.mjs';
 import { random } from './random.mjs';
+
+const { applyWith } = await load('json');
 
 const escape = (name) => name.replace(/~/g, '~0').replace(/\//g, '~1');
 
@@ -48,6 +51,29 @@ test('patches give what fast-json-patch gives, and leave the old document as it 
     compared++;
   }
   assert.ok(compared > 1500, `only ${compared} compared`);
+});
+
+test('objects with thousands of members are patched like others', () => {
+  let document = JSON.parse(`{${Array.from({ length: 3000 }, (_, i) => `"${i % 3 ? 'k' + i : i}":{"n":${i}}`).join()},"__proto__":{"n":-1}}`);
+  const want = new Map(Object.entries(document));
+  const names = new WeakMap(), r = random(7);
+  for (let n = 0; n < 300; n++) {
+    const before = document, text = n % 50 === 0 ? JSON.stringify(before) : '';
+    const key = n % 100 === 99 ? '__proto__' : [...want.keys()][r.below(want.size)];
+    const patch = [
+      [{ op: 'replace', path: `/${key}/n`, value: n }],
+      [{ op: 'replace', path: `/${key}`, value: { n } }],
+      [{ op: 'add', path: `/new${n}`, value: { n } }, { op: 'replace', path: `/new${n}/n`, value: -n }],
+      [{ op: 'remove', path: `/${key}` }, { op: 'add', path: `/${key}`, value: { n } }],
+    ][n % 4];
+    if (n % 4 === 2) want.set(`new${n}`, { n: -n });
+    else want.set(key, { n });
+    document = n % 2 ? applyWith(names, before, patch) : applyPatch(before, patch);
+    if (text) assert.equal(JSON.stringify(before), text);
+    assert.equal(Object.keys(document).length, want.size, `after patch ${n}`);
+  }
+  for (const [key, value] of want) assert.deepEqual(Object.getOwnPropertyDescriptor(document, key)?.value, value, key);
+  assert.equal(Object.getPrototypeOf(document), Object.prototype);
 });
 
 test('branches that a patch does not touch are the same objects', () => {
