@@ -753,3 +753,4 @@ try {
 }
 figures.took_s = (Date.now() - began) / 1000;
 console.log(JSON.stringify({ problems, figures }));
+process.exit(); // a flow that stopped half-way may have left a stream open

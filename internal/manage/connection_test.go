@@ -76,6 +76,10 @@ func TestExplainSaysWhyNothingIsSent(t *testing.T) {
 		}
 	}
 	s.topics[ada.topic] = router.Lately{Followed: true, Position: at, At: now}
+	s.streams.open = []freshet.Connection{{ID: "a", UserID: ada.id, TopicID: ada.topic, Mode: "patch", Encoding: "identity", Transport: "loop"}}
+	if got := codes("/admin/connections/a/explain", admin); len(got) != 0 { // a list, though empty
+		t.Errorf("%v for a connection that is well", got)
+	}
 	s.streams.refused = []freshet.Refusal{{Code: 40111, Message: "renewed", Count: 3, Last: now}}
 	s.streams.open = []freshet.Connection{{ID: "a", UserID: ada.id, TopicID: ada.topic, Mode: "patch", Encoding: "identity", Transport: "loop", Lag: 2, Filtered: true, Behind: true}}
 	admin.call("PATCH", "/admin/users/"+ada.id, map[string]any{"status": "disabled"}).want(200)

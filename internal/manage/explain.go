@@ -68,7 +68,7 @@ func (a *api) explainConnection(ctx context.Context, in *ConnectionPath) (*body[
 	}
 	shown := showConnection(&c)
 	out.Connection = &shown
-	var more []reason
+	more := []reason{}
 	if c.Behind {
 		more = append(more, reason{Code: "behind", Message: "The subscriber takes no bytes at present; it is cut unless it begins to"})
 	}

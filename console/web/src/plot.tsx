@@ -17,6 +17,8 @@ interface PlotProps {
   as?: 'lines' | 'bars' | 'stack';
   /** The figure of the whole time, shown while nobody points at one moment; the latest without it. */
   whole?: (string | undefined)[];
+  /** How many seconds there are to see at least. */
+  span?: number;
 }
 
 const color = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
@@ -51,7 +53,7 @@ function drawn(times: number[], series: Series[], isStack: boolean): uPlot.Align
   return [times, ...(isStack ? stacked(series).reverse() : series.map(s => s.values))];
 }
 
-export function Plot({ label, times, series, format, height = 160, as = 'lines', whole }: PlotProps) {
+export function Plot({ label, times, series, format, height = 160, as = 'lines', whole, span = 0 }: PlotProps) {
   const box = useRef<HTMLDivElement>(null), plot = useRef<uPlot | undefined>(undefined);
   const [at, setAt] = useState<number | null>(null); // the moment that is pointed at
   const isStack = as === 'stack', scheme = theme.value;
@@ -69,8 +71,8 @@ export function Plot({ label, times, series, format, height = 160, as = 'lines',
       width: el.clientWidth || 300, height,
       cursor: { y: false, points: { size: 6, show: as === 'lines' }, drag: { x: false, y: false } },
       legend: { show: false },
-      padding: [8, 8, 0, 0],
-      scales: { y: { range: (_u, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
+      padding: [8, as === 'lines' ? 20 : 8, 0, 0],
+      scales: { x: { range: (_u, min, max) => [Math.min(min, max - span), max] }, y: { range: (_u, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
       axes: [{ ...axis, grid: { show: false }, space: 70, values: (_u, ticks, _a, _s, every) => moments(ticks, every) },
         { ...axis, size: 62, space: 34, values: (_u, ticks) => ticks.map(t => format(t)) }],
       series: [{}, ...(isStack ? [...series].reverse() : series).map(line)],

@@ -105,18 +105,18 @@ function Live({ of }: { of: string }) {
       <dl class="stats">
         <Stat label="Messages" value={short(last.messages)} hint="per second" />
         <Stat label="Sent" value={bytes(last.bytes)} hint="per second" />
-        <Stat label="Saved" value={percent(last.full - last.bytes, last.full)} hint="of full documents" />
+        <Stat label="Saved" value={last.full > last.bytes ? percent(last.full - last.bytes, last.full) : '–'} hint={last.full >= last.bytes ? 'of full documents' : 'the document is tiny'} />
         <Stat label="Delivered within" value={last.p99 === null ? '–' : latency(last.p99)} hint="99 of 100 messages" />
         <Stat label="Connections" value={short(Math.round(last.connections))} hint="right now" />
       </dl>
       <div class="plots">
-        <Card><Plot label="Messages per second" times={times} format={short} series={[{ label: 'messages', tone: 'accent', fill: true, values: of1(m => m.messages) }]} /></Card>
-        <Card><Plot label="Connections" times={times} format={few} series={[{ label: 'connections', tone: 'ok', fill: true, values: of1(m => m.connections) }]} /></Card>
-        <Card><Plot label="From publication to socket" times={times} format={latency} series={percentiles(of1(m => m.p50), of1(m => m.p95), of1(m => m.p99))} /></Card>
-        <Card><Plot label="Bytes per second" times={times} format={bytes} series={[
+        <Card><Plot span={60} label="Messages per second" times={times} format={short} series={[{ label: 'messages', tone: 'accent', fill: true, values: of1(m => m.messages) }]} /></Card>
+        <Card><Plot span={60} label="Connections" times={times} format={few} series={[{ label: 'connections', tone: 'ok', fill: true, values: of1(m => m.connections) }]} /></Card>
+        <Card><Plot span={60} label="From publication to socket" times={times} format={latency} series={percentiles(of1(m => m.p50), of1(m => m.p95), of1(m => m.p99))} /></Card>
+        <Card><Plot span={60} label="Bytes per second" times={times} format={bytes} series={[
           { label: 'as full documents', tone: 'muted', values: of1(m => m.full) }, { label: 'sent', tone: 'accent', fill: true, values: of1(m => m.bytes) }]} /></Card>
-        <Card><Plot label="Publications per second" times={times} format={few} series={[{ label: 'publications', tone: 'accent', fill: true, values: of1(m => m.publications) }]} /></Card>
-        <Card><Plot label="Polls per second, by outcome" times={times} format={few} series={outcomes(of1(m => m.pollsOK), of1(m => m.pollsSame), of1(m => m.pollsFailed))} /></Card>
+        <Card><Plot span={60} label="Publications per second" times={times} format={few} series={[{ label: 'publications', tone: 'accent', fill: true, values: of1(m => m.publications) }]} /></Card>
+        <Card><Plot span={60} label="Polls per second, by outcome" times={times} format={few} series={outcomes(of1(m => m.pollsOK), of1(m => m.pollsSame), of1(m => m.pollsFailed))} /></Card>
       </div>
     </>
   );

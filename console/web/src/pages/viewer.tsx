@@ -305,8 +305,8 @@ function Plots({ follow }: { follow: Follow }) {
   const times = list.map(s => s.at);
   return (
     <div class="plots">
-      <Card><Plot label="Events per second" times={times} format={n => n.toFixed(n < 10 ? 1 : 0)} series={[{ label: 'events', tone: 'accent', fill: true, values: list.map(s => s.events) }]} height={140} /></Card>
-      <Card><Plot label="Bytes per second" times={times} format={bytes} series={[
+      <Card><Plot span={30} label="Events per second" times={times} format={n => n.toFixed(n < 10 ? 1 : 0)} series={[{ label: 'events', tone: 'accent', fill: true, values: list.map(s => s.events) }]} height={140} /></Card>
+      <Card><Plot span={30} label="Bytes per second" times={times} format={bytes} series={[
         { label: 'received', tone: 'accent', fill: true, values: list.map(s => s.bytes) }, { label: 'full documents', tone: 'muted', values: list.map(s => s.full) }]} height={140} /></Card>
     </div>
   );
