@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,13 +20,27 @@ type page struct {
 	dir        string            // where the commands run; freshet is there
 	home       string
 	additional []string // variables
-	until      string   // what a stream must show before the next command, as a regular expression
+	before     string   // commands that the page takes for typed
+	events     int      // how many of them a stream is watched for
 }
+
+// watching runs a command that has no end until it has shown so many events or documents, or ended by itself.
+const watching = `watching() {
+	local want=$1 shown pid; shift
+	shown=$(mktemp); "$@" > "$shown" 2>&1 & pid=$!
+	for i in $(seq 600); do
+		[ "$(grep -cE '^(data: |[[{])' "$shown")" -lt "$want" ] && kill -0 $pid 2>/dev/null || break
+		sleep 0.1
+	done
+	if kill $pid 2>/dev/null; then wait $pid || true; else wait $pid || { cat "$shown"; return 1; }; fi
+	cat "$shown"; rm "$shown"
+}
+`
 
 var (
 	shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 	startsOne  = regexp.MustCompile(`git clone|freshet (serve|demo)|make test`)
-	endless    = regexp.MustCompile(`(?m)^((?:\./)?(?:curl -N|freshet tail) .*)$`)
+	endless    = regexp.MustCompile(`(?m)^((?:\./)?(?:curl -N|freshet tail) [^|&>]*)$`)
 )
 
 func openPage(t *testing.T, path string, addresses map[string]string) *page {
@@ -34,7 +49,7 @@ func openPage(t *testing.T, path string, addresses map[string]string) *page {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &page{t: t, path: path, addresses: addresses, skip: startsOne, dir: t.TempDir(), home: t.TempDir(), until: "^data: |^[[{]"}
+	p := &page{t: t, path: path, addresses: addresses, skip: startsOne, dir: t.TempDir(), home: t.TempDir(), events: 1}
 	for _, block := range shellBlock.FindAllStringSubmatch(string(text), -1) {
 		p.blocks = append(p.blocks, block[1])
 	}
@@ -49,28 +64,11 @@ func openPage(t *testing.T, path string, addresses map[string]string) *page {
 	return p
 }
 
-// see runs a command that has no end of its own, in a shell, until it has shown what there is to wait for.
-const see = `
-see() {
-	local shown pid
-	shown=$(mktemp)
-	"$@" >"$shown" &
-	pid=$!
-	for _ in $(seq 1200); do
-		if grep -qE "$UNTIL" "$shown" || ! kill -0 $pid 2>/dev/null; then break; fi
-		sleep 0.05
-	done
-	if kill $pid 2>/dev/null; then wait $pid || true; else wait $pid; fi
-	cat "$shown"
-	rm "$shown"
-}
-`
-
 // follow types everything, in one shell, and returns what was shown.
 func (p *page) follow() string {
 	p.t.Helper()
 	var script strings.Builder
-	script.WriteString("set -eu -o pipefail\n" + see)
+	script.WriteString("set -eu -o pipefail\n" + watching + p.before)
 	typed := 0
 	for _, block := range p.blocks {
 		if !p.skip.MatchString(block) {
@@ -85,11 +83,11 @@ func (p *page) follow() string {
 	for from, to := range p.addresses {
 		commands = strings.ReplaceAll(commands, from, to)
 	}
-	commands = endless.ReplaceAllString(commands, "see $1")
+	commands = endless.ReplaceAllString(commands, fmt.Sprintf("watching %d $1", p.events))
 	commands = strings.ReplaceAll(commands, "curl ", "curl -fsS ")
 	bash := exec.CommandContext(p.t.Context(), "bash", "-c", commands)
 	bash.Dir = p.dir
-	bash.Env = append([]string{"PATH=" + p.dir + ":" + os.Getenv("PATH"), "HOME=" + p.home, "UNTIL=" + p.until, "GORACE=atexit_sleep_ms=0"}, p.additional...)
+	bash.Env = append([]string{"PATH=" + p.dir + ":" + os.Getenv("PATH"), "HOME=" + p.home, "GORACE=atexit_sleep_ms=0"}, p.additional...)
 	out, err := bash.CombinedOutput()
 	if err != nil {
 		p.t.Fatalf("%s: %v\n%s\n%s", p.path, err, commands, out)
@@ -129,7 +127,7 @@ func TestTheQuickStartForFrontEndsIsTrue(t *testing.T) {
 	p := openPage(t, "../docs/quickstart-frontend.md", map[string]string{
 		"localhost:7070": bare(d.Pages), "localhost:6080": bare(d.Subscriber),
 	})
-	p.until = "^event: patch"
+	p.events = 2 // data there never rests
 	p.mustShow(p.follow(), `"subscriber_key"`, "event: snapshot", `"symbol":"ACME"`, "event: patch", `"id":"s1"`)
 }
 
@@ -150,4 +148,41 @@ func TestTheQuickStartForOperatorsIsTrue(t *testing.T) {
 	p := openPage(t, "../docs/quickstart-operator.md", addressesOf(server))
 	p.additional = variablesOf(server)
 	p.mustShow(p.follow(), "ready", "freshet_build_info", "environment: development", "Everybody holds the last document", "admin@freshet.local")
+}
+
+func TestTheGuidesAreTrue(t *testing.T) {
+	t.Parallel()
+	server := start(t)
+	const login = "echo 'correct horse battery' | ./freshet login --email ada@example.com --password-stdin\n"
+	signUp := "echo 'correct horse battery' | ./freshet users create ada@example.com --first-name Ada --last-name Lovelace --password-stdin\n"
+	shows := map[string][]string{
+		"topics":  {`{"open":true,"bikes":12}`, `"bikes" is there twice`, "refused", "somebody was faster"},
+		"patches": {"event: snapshot", `{"op":"add","path":"/news/0","value":"ACME rises"}`, `data: {"quotes":{"ACME":102`, `{"quotes":{"ACME":102,"INIT":48},"news":["ACME rises"]}`},
+		"resume":  {`data: [{"op":"replace","path":"/late","value":7}]`},
+		"items": {`[{"plate":"A-1","km":10},{"plate":"B-2","km":21,"driver":"Eve"},{"plate":"C-3","km":30}]`,
+			`[{"plate":"A-1","km":10},{"plate":"C-3","km":30}]`, `data: [{"plate":"B-2","km":21,"driver":"Eve"}]`},
+		"polling": {`"ready":true`, `data: {"ready":true`},
+		"keys":    {"subscriber", `"code":40100`, `{"free":48}`},
+		"usage":   {`"messages":`, `"bytes_saved":`},
+		"gateway": {"200 OK", "X-Ratelimit-Remaining-Minute"},
+		"cluster": {"--roles", "nats:", "database:"},
+	}
+	files, err := filepath.Glob("../docs/guides/*.md")
+	if err != nil || len(files) != len(shows)+1 {
+		t.Fatalf("%d guides, want %d and their list: %v", len(files), len(shows), err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".md")
+		if name == "README" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			p := openPage(t, file, addressesOf(server))
+			p.skip = regexp.MustCompile(`git clone`)
+			p.additional = variablesOf(server)
+			p.before = signUp + login
+			signUp = "" // once
+			p.mustShow(p.follow(), shows[name]...)
+		})
+	}
 }

@@ -445,7 +445,7 @@ async function typing() {
   await page.keyboard.type('Typed');
   await page.keyboard.press('Enter');
   await heading(page, 'Typed');
-  expect(await page.evaluate(() => document.activeElement.id) === 'title', 'a new page does not begin at its title');
+  await page.waitForFunction(() => document.activeElement.id === 'title'); // a new page begins at its title
   await tabTo(page, 'New topic');
   await page.keyboard.press('Enter');
   await heading(page, 'New topic');

@@ -61,7 +61,7 @@ export function Shell({ children }: { children?: ComponentChildren }) {
   useEffect(() => {
     setOpen(false);
     // A new page begins at its title, for those who do not see that it is new.
-    if (!first.current) document.getElementById('title')?.focus({ preventScroll: true });
+    if (!first.current) (document.getElementById('title') ?? document.getElementById('main'))?.focus({ preventScroll: true });
     first.current = false;
   }, [at.split('/').slice(0, 3).join('/')]);
   return (

@@ -144,6 +144,9 @@ interface Crumb { to: string; text: string }
 export function Head({ title, crumbs = [], actions, badge, children }:
   Children & { title: string; crumbs?: Crumb[]; actions?: ComponentChildren; badge?: ComponentChildren }) {
   useEffect(() => { document.title = `${title} · Freshet`; }, [title]);
+  useEffect(() => { // a page that had to load first could not begin at its title
+    if (document.activeElement?.id === 'main') document.getElementById('title')?.focus({ preventScroll: true });
+  }, []);
   return (
     <header class="head">
       {crumbs.length > 0 && (

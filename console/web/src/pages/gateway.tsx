@@ -5,14 +5,15 @@ import { plural } from '../format';
 import { Badge, Button, Card, Code, Confirm, Empty, Head, Show, Table, toast, useLoad } from '../ui';
 import { all, type API, APIForm, at, type Consumer, ConsumerForm, Keys, type List, nameOf, type Plugin, Plugins } from './gatewayforms';
 
-interface State { apis: List<API>; plugins: List<Plugin>; consumers: List<Consumer> }
+interface State { apis: List<API>; own: List<API>; plugins: List<Plugin>; consumers: List<Consumer> }
 
 /** null where the process that answers has no gateway. */
 async function load(signal: AbortSignal): Promise<State | null> {
   try {
-    const [apis, plugins, consumers] = await Promise.all([
-      get<List<API>>(`${at}/apis${all}&built_in=true`, signal), get<List<Plugin>>(`${at}/plugins${all}`, signal), get<List<Consumer>>(`${at}/consumers${all}`, signal)]);
-    return { apis, plugins, consumers };
+    const [apis, own, plugins, consumers] = await Promise.all([
+      get<List<API>>(`${at}/apis${all}`, signal), get<List<API>>(`${at}/apis${all}&built_in=true`, signal),
+      get<List<Plugin>>(`${at}/plugins${all}`, signal), get<List<Consumer>>(`${at}/consumers${all}`, signal)]);
+    return { apis, own, plugins, consumers };
   } catch (e) {
     if (e instanceof Failure && e.status === 404) return null;
     throw e;
@@ -58,17 +59,16 @@ function Elsewhere() {
 }
 
 function Lists({ state: g, open }: { state: State; open: (o: Open) => void }) {
-  const registered = g.apis.data.filter(a => !a.built_in), own = g.apis.data.filter(a => a.built_in);
   const plugins = (a: API) => g.plugins.data.filter(p => p.api_id === a.id)
     .map(p => <Badge key={p.id} tone={p.enabled ? 'accent' : 'plain'}>{p.name}{p.enabled ? '' : ', off'}</Badge>);
   const pluginsButton = (a: API) => <Button small onClick={() => open({ what: 'plugins', api: a })}>Plugins<span class="offscreen"> of {a.name}</span></Button>;
   return (
     <>
-      <Card flush title={plural(registered.length, 'API')}>
-        {registered.length === 0 ? <Empty icon="gateway" title="No API is registered"
+      <Card flush title={plural(g.apis.total, 'API')}>
+        {g.apis.total === 0 ? <Empty icon="gateway" title="No API is registered"
           action={<Button kind="primary" icon="plus" onClick={() => open({ what: 'api' })}>Register an API</Button>}>
           <p>Any HTTP service can live at a path of this server, with keys, limits and CORS before it.</p></Empty> :
-          <Table label="APIs" rows={registered} columns={[
+          <Table label="APIs" rows={g.apis.data} columns={[
             { head: 'Name', cell: a => <b>{a.name}</b> },
             { head: 'Requests to', cell: a => <code>{[a.request_host, a.request_path].filter(Boolean).join('')}</code> },
             { head: 'Go to', cell: a => <code class="clip" title={a.upstream_url}>{a.upstream_url}</code> },
@@ -93,8 +93,8 @@ function Lists({ state: g, open }: { state: State; open: (o: Open) => void }) {
             </span> },
           ]} />}
       </Card>
-      {own.length > 0 && <Card flush title="Freshet’s own APIs">
-        <Table label="Freshet’s own APIs" rows={own} columns={[
+      {g.own.total > 0 && <Card flush title="Freshet’s own APIs">
+        <Table label="Freshet’s own APIs" rows={g.own.data} columns={[
           { head: 'Name', cell: a => <b>{a.name}</b> },
           { head: 'Requests to', cell: a => <code>{a.request_path}</code> },
           { head: 'Plugins', cell: a => plugins(a) },

@@ -4,7 +4,7 @@ import { call, get, id } from '../api';
 import { Badge, Button, Check, Confirm, Dialog, Form, FormError, Input, Secret, Select, Show, Table, toast, useLoad, useTask } from '../ui';
 
 export interface API {
-  id: string; name: string; upstream_url: string; request_path?: string; request_host?: string; strip_request_path: boolean; preserve_host: boolean; built_in?: boolean;
+  id: string; name: string; upstream_url: string; request_path?: string; request_host?: string; strip_request_path: boolean; preserve_host: boolean;
 }
 export interface Plugin { id: string; api_id: string; consumer_id?: string; name: string; config: Record<string, unknown>; enabled: boolean }
 export interface Consumer { id: string; username?: string; custom_id?: string }
