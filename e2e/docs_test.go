@@ -40,7 +40,7 @@ const watching = `watching() {
 var (
 	shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 	startsOne  = regexp.MustCompile(`git clone|freshet (serve|demo)|make test`)
-	endless    = regexp.MustCompile(`(?m)^((?:\./)?(?:curl -N|freshet tail) [^|&>]*)$`)
+	endless    = regexp.MustCompile(`(?m)^((?:\./)?(?:curl -N|freshet tail) (?:'[^'\n]*'|"[^"\n]*"|[^|&>'"\n])*)$`) // and not part of something longer
 )
 
 func openPage(t *testing.T, path string, addresses map[string]string) *page {
@@ -111,7 +111,8 @@ func addressesOf(p *process) map[string]string {
 
 // variablesOf tells the command line what the page takes for granted.
 func variablesOf(p *process) []string {
-	return []string{"FRESHET_CLI_SERVER=http://" + p.Gateway, "FRESHET_CLI_SUBSCRIBER=http://" + p.Subscriber, "FRESHET_ADMIN_LISTEN=" + p.Admin}
+	return []string{"FRESHET_CLI_SERVER=http://" + p.Gateway, "FRESHET_CLI_SUBSCRIBER=http://" + p.Subscriber, "FRESHET_CLI_ADMIN=http://" + p.Admin,
+		"FRESHET_ADMIN_LISTEN=" + p.Admin}
 }
 
 func TestTheReadmeIsTrue(t *testing.T) {
@@ -156,7 +157,7 @@ func TestTheGuidesAreTrue(t *testing.T) {
 	const login = "echo 'correct horse battery' | ./freshet login --email ada@example.com --password-stdin\n"
 	signUp := "echo 'correct horse battery' | ./freshet users create ada@example.com --first-name Ada --last-name Lovelace --password-stdin\n"
 	shows := map[string][]string{
-		"topics":  {`{"open":true,"bikes":12}`, `"bikes" is there twice`, "refused", "somebody was faster"},
+		"topics":  {`{"open":true,"bikes":12}`, `column 14: duplicate key "bikes"`, "refused", "somebody was faster"},
 		"patches": {"event: snapshot", `{"op":"add","path":"/news/0","value":"ACME rises"}`, `data: {"quotes":{"ACME":102`, `{"quotes":{"ACME":102,"INIT":48},"news":["ACME rises"]}`},
 		"resume":  {`data: [{"op":"replace","path":"/late","value":7}]`},
 		"items": {`[{"plate":"A-1","km":10},{"plate":"B-2","km":21,"driver":"Eve"},{"plate":"C-3","km":30}]`,
@@ -164,7 +165,7 @@ func TestTheGuidesAreTrue(t *testing.T) {
 		"polling": {`"ready":true`, `data: {"ready":true`},
 		"keys":    {"subscriber", `"code":40100`, `{"free":48}`},
 		"usage":   {`"messages":`, `"bytes_saved":`},
-		"gateway": {"200 OK", "X-Ratelimit-Remaining-Minute"},
+		"gateway": {"200 OK", "X-RateLimit-Remaining-minute: 59"},
 		"cluster": {"--roles", "nats:", "database:"},
 	}
 	files, err := filepath.Glob("../docs/guides/*.md")
