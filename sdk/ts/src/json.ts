@@ -85,10 +85,13 @@ function mine(value: unknown, { own, names }: Work, path: string): Container {
 const wide = 1_000;
 
 function copyObject(value: Record<string, unknown>, names: Names): Record<string, unknown> {
-  const all = names.get(value) ?? Object.keys(value);
-  if (all.length < wide) return { ...value };
+  let all = names.get(value);
+  if (!all) {
+    all = Object.keys(value);
+    if (all.length < wide || all.includes('__proto__')) return { ...value };
+  }
   const copy: Record<string, unknown> = {};
-  for (const name of all) put(copy, name, value[name]);
+  for (const name of all) copy[name] = value[name];
   names.set(copy, all);
   return copy;
 }
@@ -101,8 +104,9 @@ function keyIn(parent: Container, key: string, path: string): string {
 }
 
 function indexIn(key: string, max: number, path: string): number {
-  if (!/^(0|[1-9]\d*)$/.test(key) || +key > max) throw misfit(path);
-  return +key;
+  const index = +key >>> 0;
+  if (String(index) !== key || index > max) throw misfit(path); // as JSON Pointer spells it, and no other way
+  return index;
 }
 
 function put(parent: Container, key: string, value: unknown): void {

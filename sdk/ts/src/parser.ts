@@ -24,24 +24,34 @@ export class Parser {
       if (piece[0] === '\n') piece = piece.slice(1);
     }
     // Only the new piece is searched: a large event comes in many, and must not be read from its beginning each time.
-    const end = /\r\n?|\n/g;
     let from = 0;
-    for (let found; (found = end.exec(piece)); from = end.lastIndex) {
-      const line = this.#rest + piece.slice(from, found.index);
+    let cr = piece.indexOf('\r'); // Freshet sends none; others may
+    for (let lf = piece.indexOf('\n'); lf >= 0 || cr >= 0; ) {
+      const end = cr < 0 || (lf >= 0 && lf < cr) ? lf : cr;
+      this.#line(this.#rest === '' ? piece.slice(from, end) : this.#rest + piece.slice(from, end));
       this.#rest = '';
-      if (found[0] === '\r' && end.lastIndex === piece.length) this.#skipLF = true;
-      this.#line(line);
+      from = end + 1;
+      if (end === cr) {
+        if (from === piece.length) this.#skipLF = true;
+        else if (lf === from) from++;
+        cr = piece.indexOf('\r', from);
+      }
+      if (lf < from) lf = piece.indexOf('\n', from);
     }
     this.#rest += piece.slice(from);
   }
 
   #line(line: string): void {
-    if (line === '') return this.#dispatch();
-    const colon = line.indexOf(':');
-    if (colon === 0) return; // a comment: a heartbeat, or padding
-    const field = colon < 0 ? line : line.slice(0, colon);
-    const value = colon < 0 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1);
-    switch (field) {
+    if (line === '') this.#dispatch();
+    else if (line.startsWith('data: ')) this.#field('data', line.slice(6));
+    else if (line[0] !== ':') { // which begins a comment: a heartbeat, or padding
+      const colon = line.indexOf(':');
+      this.#field(colon < 0 ? line : line.slice(0, colon), colon < 0 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1));
+    }
+  }
+
+  #field(name: string, value: string): void {
+    switch (name) {
       case 'data':
         this.#data = this.#data === undefined ? value : this.#data + '\n' + value;
         break;
