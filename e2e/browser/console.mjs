@@ -630,6 +630,15 @@ async function administering(page) {
     await picture(page, name);
   }
   await page.getByText('user.administer').waitFor();
+  await page.getByRole('link', { name: 'Apps', exact: true }).click();
+  await page.getByRole('link', { name: 'Followed' }).click();
+  await page.getByRole('navigation', { name: 'App' }).getByRole('link', { name: 'Settings' }).click();
+  await page.getByLabel('Messages a month').fill('12000');
+  await page.getByRole('button', { name: 'Save quotas' }).click();
+  await page.getByText('Saved').first().waitFor();
+  await picture(page, '29-app-quotas', { full: true });
+  await page.reload();
+  expect(await page.getByLabel('Messages a month').inputValue() === '12000', 'the quota of an app was not kept');
   await page.getByRole('link', { name: 'Health' }).click();
   await page.getByRole('table').getByText('store').waitFor();
   await page.locator('.stat').getByText('ready').waitFor();

@@ -12,7 +12,7 @@ export interface User {
 export interface App {
   id: string; name: string; auto_provisioning_allowed: boolean; client_request_signature_enabled: boolean;
   default_configurations: { 'http-poller': { polling_frequency: number }; 'http-post': { force_publishing: boolean } };
-  allowed_target_hosts?: string[];
+  allowed_target_hosts?: string[]; quotas: Quotas;
   subscriber_key: string; publisher_key: string; signature_key: string; created_at: string; updated_at: string; links: Link[];
 }
 export interface OAuth2 { token_url: string; client_id: string; client_secret: string; scopes?: string[] }
@@ -24,7 +24,7 @@ export interface Topic {
   publisher: { type: 'http-poller' | 'http-post'; config: PublisherConfig; payload: { type: 'snapshot' | 'item'; item_id_path?: string } };
   created_at: string; updated_at: string;
 }
-export interface AuditEntry { id: string; at: string; actor: string; action: string; subject: string }
+export interface AuditEntry { id: string; at: string; actor: string; action: string; subject: string; detail?: unknown }
 export interface Connection {
   id: string; node: string; user: string; app: string; topic: string; since: string; remote: string; mode: 'patch' | 'snapshot';
   encoding: string; transport: string; filtered: boolean; bytes: number; lag: number; behind: boolean;

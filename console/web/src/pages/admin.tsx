@@ -105,6 +105,7 @@ export function Audit() {
           {p.items.length === 0 ? <Empty icon="audit" title="Nothing yet"><p>When an admin changes somebody else’s account, app or topic, it is recorded here.</p></Empty> :
             <Table label="Audit log" rows={p.items} columns={[
               { head: 'When', cell: e => <span title={e.at}>{date(e.at)}</span> }, { head: 'Action', cell: e => <Badge tone="accent">{e.action}</Badge> },
+              { head: 'What', cell: e => e.detail ? <code class="clip" title={JSON.stringify(e.detail, null, 2)}>{JSON.stringify(e.detail)}</code> : '' },
               { head: 'Admin', cell: e => <code class="clip">{e.actor}</code> }, { head: 'Subject', cell: e => <code class="clip">{e.subject}</code> },
             ]} />}
           <Pager page={p.page} perPage={p.per_page} total={p.total} onPage={setPage} />

@@ -1,12 +1,13 @@
 // One app: its topics, keys and settings.
 import { useState } from 'preact/hooks';
-import { all, type App, call, get, id, type Topic } from '../api';
+import { all, type App, call, get, id, me, type Topic } from '../api';
 import { ago, every, plural } from '../format';
 import { Link, navigate } from '../router';
 import { checkFrequency, checkText } from '../rules';
 import {
   Badge, Button, Card, Check, Confirm, Dialog, Empty, Form, FormError, Head, ID, Input, type Loaded, Search, Secret, Select, Show, Table, Tabs, TextArea, toast, useLoad, useTask,
 } from '../ui';
+import { changed, QuotaInputs, quotaFields, typed, wrong } from './quotas';
 import { UsageOf } from './usage';
 
 export function AppPage({ appID, tab }: { appID: string; tab: string }) {
@@ -26,6 +27,7 @@ export function AppPage({ appID, tab }: { appID: string; tab: string }) {
         {tab === 'keys' && <Keys app={a} onChange={app.set} />}
         {tab === 'usage' && <UsageOf of={`/apps/${id(a.id)}/usage`} what="app" />}
         {tab === 'settings' && <AppSettings app={a} of={app} />}
+        {tab === 'settings' && me.value?.role === 'admin' && <AppQuotas app={a} onChange={app.set} />}
       </>
     )}</Show>
   );
@@ -169,5 +171,26 @@ function AppSettings({ app, of }: { app: App; of: Loaded<App> }) {
         navigate('/apps');
       }}><p>All its topics, keys and streams end at once, for good.</p></Confirm>}
     </>
+  );
+}
+
+/** Admins may limit one app, beside what its account may use. */
+function AppQuotas({ app, onChange }: { app: App; onChange: (a: App) => void }) {
+  const [quotas, setQuotas] = useState(typed(app.quotas));
+  const task = useTask();
+  return (
+    <Card title="Quotas of this app">
+      <Form onSubmit={() => {
+        if (!wrong(quotas)) task.run(async () => {
+          onChange(await call<App>('PATCH', '/admin/apps/' + id(app.id), { body: { quotas: changed(quotas, app.quotas) } }));
+          toast('Saved');
+        });
+      }}>
+        <p class="prose">They apply beside those of the account. Only admins see this.</p>
+        <QuotaInputs value={quotas} onInput={q => { task.clear(); setQuotas(q); }} error={task.error} requests="Publications a minute" />
+        <FormError error={task.error} shown={quotaFields} />
+        <footer><Button type="submit" kind="primary" busy={task.busy}>Save quotas</Button></footer>
+      </Form>
+    </Card>
   );
 }

@@ -1,11 +1,11 @@
 // For admins: every account, its state and its quotas.
 import { useEffect, useState } from 'preact/hooks';
-import { type App, call, get, id, me, type Page, type Quotas, type User } from '../api';
+import { type App, call, get, id, me, type Page, type User } from '../api';
 import { ago, count, plural } from '../format';
-import { checkCount } from '../rules';
 import { Link } from '../router';
-import { Badge, Button, Card, Choice, Confirm, Dialog, Empty, Form, FormError, Head, ID, Input, Pager, Search, Show, Table, toast, useLoad, useTask } from '../ui';
+import { Badge, Button, Card, Choice, Confirm, Dialog, Empty, Form, FormError, Head, ID, Pager, Search, Show, Table, toast, useLoad, useTask } from '../ui';
 import { limit } from './account';
+import { changed, QuotaInputs, quotaFields, typed, wrong } from './quotas';
 
 const perPage = 50;
 
@@ -52,10 +52,6 @@ export function Users() {
   );
 }
 
-const quotaNames: [keyof Quotas, string, string][] = [
-  ['connections', 'Connections at the same time', ''], ['messages_per_month', 'Messages a month', ''], ['requests_per_minute', 'API requests a minute', ''],
-];
-
 /** Their apps lead to their topics: admins may see and change all of them. */
 function TheirApps({ user }: { user: User }) {
   const apps = useLoad(s => get<Page<App>>(`/users/${id(user.id)}/apps?per_page=20`, s), [user.id]);
@@ -71,19 +67,15 @@ function TheirApps({ user }: { user: User }) {
 
 function EditUser({ user, onClose, onDone, onDelete }: { user: User; onClose: () => void; onDone: () => void; onDelete: () => void }) {
   const [status, setStatus] = useState(user.status);
-  const [quotas, setQuotas] = useState<Record<keyof Quotas, string>>({
-    connections: String(user.quotas.connections), messages_per_month: String(user.quotas.messages_per_month), requests_per_minute: String(user.quotas.requests_per_minute),
-  });
+  const [quotas, setQuotas] = useState(typed(user.quotas));
   const task = useTask(), isSelf = user.id === me.value?.id;
   return (
     <Dialog title={`${user.first_name} ${user.last_name}`} onClose={onClose}>
       <Form onSubmit={() => {
-        if (quotaNames.some(([k]) => checkCount(quotas[k]))) return;
+        if (wrong(quotas)) return;
         task.run(async () => {
-          const changed = Object.fromEntries(quotaNames.filter(([k]) => quotas[k] !== String(user.quotas[k])).map(([k]) => [k, Number(quotas[k])]));
-          const body: Record<string, unknown> = {};
+          const body: Record<string, unknown> = { quotas: changed(quotas, user.quotas) };
           if (status !== user.status) body['status'] = status;
-          if (Object.keys(changed).length) body['quotas'] = changed;
           await call('PATCH', '/admin/users/' + id(user.id), { body });
           toast('Saved');
           onDone();
@@ -94,10 +86,9 @@ function EditUser({ user, onClose, onDone, onDelete }: { user: User; onClose: ()
           ['active', 'Active', 'May sign in, publish and subscribe.'], ['disabled', 'Disabled', 'Tokens and streams end at once. Nothing is deleted.'],
         ]} />
         {isSelf && <p class="hint">You cannot disable yourself; ask another admin.</p>}
-        {quotaNames.map(([k, label]) => <Input key={k} label={label} inputMode="numeric" value={quotas[k]} onInput={v => setQuotas(q => ({ ...q, [k]: v }))}
-          error={task.error?.field('quotas.' + k) ?? checkCount(quotas[k])} hint="0 is unlimited" />)}
+        <QuotaInputs value={quotas} onInput={setQuotas} error={task.error} requests="API requests a minute" />
         <TheirApps user={user} />
-        <FormError error={task.error} shown={quotaNames.map(([k]) => 'quotas.' + k)} />
+        <FormError error={task.error} shown={quotaFields} />
         <footer>{user.role !== 'admin' && <Button kind="danger" icon="trash" onClick={onDelete}>Delete</Button>}<span class="spring" /><Button onClick={onClose}>Cancel</Button><Button type="submit" kind={status === 'disabled' && user.status === 'active' ? 'danger' : 'primary'} busy={task.busy}>Save</Button></footer>
       </Form>
     </Dialog>
