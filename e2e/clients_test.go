@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,6 +69,39 @@ func TestPublicClientsEndWithTheSameDocument(t *testing.T) {
 	}
 }
 
+// TestOldSDKsFollowAnyAPI uses the public SDKs of the original service as they were meant to be used: they are given the URL
+// of an API and an app token, and the server polls the API for them.
+func TestOldSDKsFollowAnyAPI(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.api.must(http.StatusOK, "PATCH", "/api/v1/apps/"+s.app.ID, map[string]any{
+		"auto_provisioning_allowed": true, "default_configurations": map[string]any{"http-poller": map[string]any{"polling_frequency": 100}},
+	}, nil)
+	var current atomic.Value
+	current.Store(s.history.add(s.random))
+	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, current.Load().(string)) // the poller asks again
+	}))
+	t.Cleanup(origin.Close)
+	s.path = "/" + origin.URL + "/quotes.json"
+	following := map[string]*witness{}
+	for program, names := range map[string][]string{
+		"node.mjs":    {"streamdataio-js-sdk 2.0.2"},
+		"browser.mjs": {"streamdataio-js-sdk 2.0.2", "streamdataio-js-sdk 1.0.5", "streamdataio-js-sdk 1.0.5 polyfill"},
+	} {
+		for name, w := range s.follow(program, names) {
+			following[program+" "+name] = w
+		}
+	}
+	for round := range 8 {
+		s.until(following)
+		s.cutting.Store(round > 1 && round < 5)
+		current.Store(s.history.add(s.random))
+	}
+	s.until(following)
+}
+
 // scene is a server with one topic, and unreliable ways to it.
 type scene struct {
 	t      *testing.T
@@ -80,6 +114,7 @@ type scene struct {
 	api     *api
 	app     app
 	topic   named
+	path    string      // of what is followed
 	cutting atomic.Bool // connections break at random while it is set
 
 	history history
@@ -102,6 +137,7 @@ func newScene(t *testing.T) *scene {
 	s.api = signIn(t, s.server)
 	s.app = s.api.createApp("followed")
 	s.api.must(http.StatusCreated, "POST", "/api/v1/apps/"+s.app.ID+"/topics", postTopic("followed"), &s.topic)
+	s.path = "/v1/topics/" + s.topic.ID
 	return s
 }
 
@@ -237,7 +273,7 @@ func (s *scene) follow(program string, names []string) map[string]*witness {
 	var args []string
 	for _, name := range names {
 		all[name] = &witness{held: map[string]int{}, more: make(chan struct{})}
-		url := "http://" + s.unreliable(hasty[name]) + "/v1/topics/" + s.topic.ID
+		url := "http://" + s.unreliable(hasty[name]) + s.path
 		if strings.HasPrefix(name, "streamdataio") {
 			url += "?X-Sd-Token=" + s.app.SubscriberKey
 		}

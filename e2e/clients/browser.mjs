@@ -32,8 +32,10 @@ const clients = {
   'streamdataio-js-sdk 2.0.2': `
     await script('/streamdataio-js-sdk/dist/bundles/streamdataio.js');
     const { hostname, port, pathname, searchParams } = new URL(url);
-    const sign = { signUrl: () => pathname.slice(1) };
-    const source = streamdataio.createEventSource('http://example.com/', searchParams.get('X-Sd-Token'), [], sign);
+    const target = pathname.slice(1), token = searchParams.get('X-Sd-Token');
+    const source = target.startsWith('http')
+      ? streamdataio.createEventSource(target, token, [])
+      : streamdataio.createEventSource('http://example.com/', token, [], { signUrl: () => target });
     Object.assign(source.server, { protocol: 'http', hostname, port });
     source.onData((data) => see('snapshot', JSON.stringify(data)));
     source.onPatch((patch) => see('patch', JSON.stringify(patch)));
@@ -47,8 +49,10 @@ function sdk1() {
   return `
     await script('/streamdataio-js-sdk-1/dist/streamdataio.js');
     const { hostname, port, pathname, searchParams } = new URL(url);
-    const sign = { signUrl: () => pathname.slice(1) };
-    const source = streamdataio.createEventSource('http://example.com/', searchParams.get('X-Sd-Token'), [], sign);
+    const target = pathname.slice(1), token = searchParams.get('X-Sd-Token');
+    const source = target.startsWith('http')
+      ? streamdataio.createEventSource(target, token, [])
+      : streamdataio.createEventSource('http://example.com/', token, [], { signUrl: () => target });
     Object.assign(source.streamdataConfig, { PROTOCOL: 'http://', HOST: hostname, PORT: port });
     source.onData((data) => see('snapshot', JSON.stringify(data)));
     source.onPatch((patch) => see('patch', JSON.stringify(patch)));

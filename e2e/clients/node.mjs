@@ -14,13 +14,15 @@ const clients = {
     source.addEventListener('error', (event) => { if (event.data) follower.error(event.data); });
   },
 
-  // The bundle for Node brings its own EventSource along. It follows what comes after the server's address, so a topic's
-  // path serves as well as the URL of a data source.
+  // The bundle for Node brings its own EventSource along. It is made for URLs of data sources, and puts them behind the
+  // server's address; what signs URLs can put a topic's path there instead.
   'streamdataio-js-sdk 2.0.2'(url, follower) {
     const { createEventSource } = require('streamdataio-js-sdk/dist/bundles/streamdataio-node.js');
     const { hostname, port, pathname, searchParams } = new URL(url);
-    const sign = { signUrl: () => pathname.slice(1) };
-    const source = createEventSource('http://example.com/', searchParams.get('X-Sd-Token'), [], sign);
+    const target = pathname.slice(1), token = searchParams.get('X-Sd-Token');
+    const source = target.startsWith('http')
+      ? createEventSource(target, token, [])
+      : createEventSource('http://example.com/', token, [], { signUrl: () => target });
     source.server.protocol = 'http';
     source.server.hostname = hostname;
     source.server.port = port;
