@@ -7,6 +7,7 @@ require (
 	github.com/freshet-io/freshet v0.0.0
 	github.com/wI2L/jsondiff v0.7.1
 	go.opentelemetry.io/proto/otlp v1.9.0
+	golang.org/x/sys v0.49.0
 	google.golang.org/protobuf v1.36.12
 )
 
@@ -43,7 +44,6 @@ require (
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/oauth2 v0.37.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
-	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 )
 

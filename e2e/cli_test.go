@@ -86,6 +86,9 @@ func TestADayAtTheCommandLine(t *testing.T) {
 		t.Errorf("a lost race: %+v", got)
 	}
 	d.must("{\"n\":1}\n\n{\"n\":2}\n", "publish", "Lyon", "--lines")
+	if got := d.must("", "explain", "Lyon"); !strings.Contains(got, "Topic") || !strings.Contains(got, "Newest") {
+		t.Errorf("explain says %s", got)
+	}
 	for flag, want := range map[string]string{
 		"--json":    `{"n":2}` + "\n",
 		"--patches": `[{"op":"replace","path":"","value":{"n":2}}]` + "\n",

@@ -3,8 +3,9 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
+	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -35,39 +36,50 @@ freshet topics document Paris`,
 			if k.out.isJSON() {
 				return k.out.json(answer)
 			}
-			return writeTable(k.out.p.stdout, flatten("", answer))
+			var e explanation
+			if err := json.Unmarshal(answer, &e); err != nil {
+				return err
+			}
+			return e.write(k.out.p.stdout, topic.Name)
 		},
 	}.command(p)
 }
 
-// flatten turns an answer whose members may grow with every version into lines for people.
-func flatten(path string, text json.RawMessage) [][]string {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(text, &members) == nil && len(members) > 0 {
-		names := make([]string, 0, len(members))
-		for name := range members {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		var rows [][]string
-		for _, name := range names {
-			if name != "links" {
-				rows = append(rows, flatten(strings.TrimPrefix(path+"."+name, "."), members[name])...)
-			}
-		}
-		return rows
+// explanation is what people are told of the server's answer.
+type explanation struct {
+	Version   string
+	Published time.Time
+	Reasons   []struct {
+		Message string
+		Since   time.Time
+		Count   int64
 	}
-	var items []json.RawMessage
-	if json.Unmarshal(text, &items) == nil && len(items) > 0 {
-		var rows [][]string
-		for i, item := range items {
-			rows = append(rows, flatten(fmt.Sprintf("%s[%d]", path, i), item)...)
+}
+
+func (e *explanation) write(w io.Writer, topic string) error {
+	rows := [][]string{{"Topic", topic}}
+	if e.Version != "" {
+		rows = append(rows, []string{"Newest", e.Version}, []string{"Published", when(e.Published)})
+	}
+	for i, r := range e.Reasons {
+		about := []string{"", r.Message}
+		if i == 0 {
+			about[0] = "Because"
 		}
-		return rows
+		var more []string
+		if r.Count > 1 {
+			more = append(more, fmt.Sprintf("%d times", r.Count))
+		}
+		if !r.Since.IsZero() {
+			more = append(more, "since "+when(r.Since))
+		}
+		if len(more) > 0 {
+			about[1] += " (" + strings.Join(more, ", ") + ")"
+		}
+		rows = append(rows, about)
 	}
-	var plainText string
-	if json.Unmarshal(text, &plainText) == nil {
-		return [][]string{{path, plainText}}
+	if len(e.Reasons) == 0 {
+		rows = append(rows, []string{"Verdict", "everything is as it should be; what is published now arrives"})
 	}
-	return [][]string{{path, string(text)}}
+	return writeTable(w, rows)
 }

@@ -70,10 +70,18 @@ func TestServeIgnoresVariablesOfTheCommandLine(t *testing.T) {
 	}
 }
 
-func TestAnAnswerForPeopleIsFlat(t *testing.T) {
-	rows := flatten("", json.RawMessage(`{"b":{"c":[1,"two"]},"a":"x","links":[],"d":[]}`))
-	var got strings.Builder
-	if err := writeTable(&got, rows); err != nil || got.String() != "a       x\nb.c[0]  1\nb.c[1]  two\nd       []\n" {
-		t.Errorf("%v\n%s", err, got.String())
+func TestAnExplanationIsSentences(t *testing.T) {
+	for answer, want := range map[string]string{
+		`{"topic":"0198","reasons":[]}`: "Topic    Paris\nVerdict  everything is as it should be; what is published now arrives\n",
+		`{"topic":"0198","version":"e-4","reasons":[{"code":"identical","message":"They said the same","count":3},{"code":"new_one","message":"And so on"}]}`: "Topic      Paris\nNewest     e-4\nPublished\nBecause    They said the same (3 times)\n           And so on\n",
+	} {
+		var e explanation
+		var got strings.Builder
+		if err := json.Unmarshal([]byte(answer), &e); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.write(&got, "Paris"); err != nil || got.String() != want {
+			t.Errorf("%v\n%q, want\n%q", err, got.String(), want)
+		}
 	}
 }
