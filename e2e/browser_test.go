@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"testing"
 )
 
@@ -29,26 +28,9 @@ type step struct {
 	Authorize  string            `json:"authorize,omitempty"` // with the last token an answer had, or this text
 }
 
-var npmOnce sync.Once
-
-// installBrowserTools runs npm ci once; without npm the test fails and says so.
-func installBrowserTools(t *testing.T) {
-	t.Helper()
-	npmOnce.Do(func() {
-		if _, err := os.Stat("browser/node_modules/playwright-core"); err == nil {
-			return
-		}
-		npm := exec.CommandContext(t.Context(), "npm", "ci", "--no-audit", "--no-fund")
-		npm.Dir = "browser"
-		if out, err := npm.CombinedOutput(); err != nil {
-			t.Fatalf("npm ci in e2e/browser: %v\n%s", err, out)
-		}
-	})
-}
-
 func browse(t *testing.T, base, path string, steps []step) seen {
 	t.Helper()
-	installBrowserTools(t)
+	installPackages(t, "browser")
 	text, err := json.Marshal(steps)
 	if err != nil {
 		t.Fatal(err)

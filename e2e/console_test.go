@@ -32,7 +32,7 @@ type visit struct {
 
 func TestAPersonCanDoEverythingInTheConsole(t *testing.T) {
 	t.Parallel()
-	installBrowserTools(t)
+	installPackages(t, "browser")
 	p := start(t)
 	which := "all"
 	pictures := os.Getenv("FRESHET_TEST_PICTURES") // keep them to look at

@@ -243,7 +243,7 @@ type wait struct {
 func TestExamplePages(t *testing.T) {
 	t.Parallel()
 	d := startDemo(t)
-	installBrowserTools(t)
+	installPackages(t, "browser")
 	for page, waits := range map[string][]wait{
 		"index.html":  {{Selector: "li a", AtLeast: 4}},
 		"stocks.html": {{Selector: "#quotes tr", AtLeast: 10}, {Selector: "#state", Text: "open"}, {Selector: "#patches", Changes: true}, {Selector: "#quotes", Changes: true}},

@@ -77,7 +77,9 @@ func registerAPI(t *testing.T, p *process, upstream string) int {
 // awaitUsage waits until what other processes counted is in the report.
 func (r *rolesRun) awaitUsage(t *testing.T) {
 	t.Helper()
-	var report struct{ Total struct{ Publications, Messages int } }
+	var report struct {
+		Total struct{ Publications, Messages int }
+	}
 	for deadline := time.Now().Add(patience); report.Total.Publications == 0 || report.Total.Messages == 0; time.Sleep(20 * time.Millisecond) {
 		r.api.must(http.StatusOK, "GET", "/api/v1/topics/"+r.topic.ID+"/usage", nil, &report)
 		if time.Now().After(deadline) {

@@ -21,9 +21,10 @@ import (
 // Main runs one command line, without the program's name, and returns its exit code. It returns when the command
 // is done, or soon after ctx ends.
 func Main(ctx context.Context, args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	args = joinSwitches(args)
 	p := &process{args: args, env: env, stdin: stdin, stdout: stdout, stderr: stderr}
 	root := newRoot(p)
-	root.SetArgs(append([]string{}, args...)) // never nil, which would mean os.Args
+	root.SetArgs(args) // never nil, which would mean os.Args
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

@@ -160,8 +160,8 @@ func TestConfigCheckSaysOK(t *testing.T) {
 }
 
 func TestConfigPrintShowsWhatAppliesAndWhy(t *testing.T) {
-	got := freshetIn(t, []string{"FRESHET_DATA=/srv", "FRESHET_ADMIN_PASSWORD=hunter2hunter2"}, "config", "print", "--roles", "publish", "--roles=poll")
-	for _, want := range []string{"data: /srv  ", "# FRESHET_DATA\n", "roles: [publish, poll]  ", "# --roles\n", "# password: [hidden]"} {
+	got := freshetIn(t, []string{"FRESHET_DATA=/srv", "FRESHET_ADMIN_PASSWORD=hunter2hunter2"}, "config", "print", "--roles", "publish", "--roles=poll", "--poller-deny-private", "true")
+	for _, want := range []string{"data: /srv  ", "# FRESHET_DATA\n", "roles: [publish, poll]  ", "# --roles\n", "deny_private: true  ", "# password: [hidden]"} {
 		if !strings.Contains(got.stdout, want) {
 			t.Errorf("%q is missing in\n%s", want, got.stdout)
 		}

@@ -82,6 +82,33 @@ func (p *process) load(cmd *cobra.Command) (*settings.Effective, error) {
 	})
 }
 
+// joinSwitches lets people write --poller-deny-private true, as --help shows it: the parser takes the value of a switch only
+// behind an equals sign, since a switch may also stand alone.
+func joinSwitches(args []string) []string {
+	joined := make([]string, 0, len(args))
+	for i := 0; i < len(args); i++ {
+		if args[i] == "--" {
+			return append(joined, args[i:]...)
+		}
+		if i+1 < len(args) && isSwitch(args[i]) && (args[i+1] == "true" || args[i+1] == "false") {
+			joined = append(joined, args[i]+"="+args[i+1])
+			i++
+			continue
+		}
+		joined = append(joined, args[i])
+	}
+	return joined
+}
+
+func isSwitch(arg string) bool {
+	for _, e := range settings.Entries() {
+		if choices := e.Choices(); len(choices) > 0 && choices[0] == "true" && arg == "--"+e.Flag() {
+			return true
+		}
+	}
+	return false
+}
+
 // unknownFlags finds what the parser was told to ignore. It walks the arguments as the parser does: the word after
 // a flag that takes a value is that value, whatever it looks like.
 func unknownFlags(known *pflag.FlagSet, args []string) []string {

@@ -248,7 +248,7 @@ func (c *client) newRequest(ctx context.Context, q *request, at *url.URL, token 
 	h := make(http.Header, 8)
 	h["Accept"] = acceptJSON
 	h["Accept-Encoding"] = acceptGzip
-	h["User-Agent"] = []string{"freshet/" + c.version}
+	h["User-Agent"] = []string{c.agent()}
 	h["Via"] = via
 	if trusted {
 		own := map[string]bool{}
@@ -272,6 +272,9 @@ func (c *client) newRequest(ctx context.Context, q *request, at *url.URL, token 
 	req := &http.Request{Method: http.MethodGet, URL: at, Host: at.Host, Header: h, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
 	return req.WithContext(ctx)
 }
+
+// agent is how we name ourselves.
+func (c *client) agent() string { return "freshet/" + c.version }
 
 // Shared by all requests; nobody changes them.
 var (

@@ -2,6 +2,7 @@ package poll
 
 import (
 	"errors"
+	"net/netip"
 	"syscall"
 
 	"code.dny.dev/ssrf"
@@ -12,8 +13,11 @@ import (
 // private, link-local (with the metadata services of clouds), carrier NAT, multicast, reserved, and IPv6 forms that lead to
 // IPv4. Any port is fine: APIs live on many.
 func newGuard() func(network, address string, _ syscall.RawConn) error {
-	return ssrf.New(ssrf.WithAnyPort()).Safe
+	return ssrf.New(ssrf.WithAnyPort(), ssrf.WithDeniedV4Prefixes(wireServer)).Safe
 }
+
+// wireServer is a public address at which one cloud's machines find their metadata.
+var wireServer = netip.MustParsePrefix("168.63.129.16/32")
 
 // isGuarded reports whether the guard refused to dial.
 func isGuarded(err error) bool {

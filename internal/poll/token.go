@@ -97,7 +97,7 @@ func (c *client) newToken(ctx context.Context, o *freshet.OAuth2) (*oauth2.Token
 		ClientID: o.ClientID, ClientSecret: o.ClientSecret.Reveal(), TokenURL: o.TokenURL, Scopes: o.Scopes,
 	}
 	asker := &http.Client{
-		Transport:     c.transport(authority(endpoint)), // with the same guard
+		Transport:     signedTransport{c, c.transport(authority(endpoint))}, // with the same guard
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	made, err := config.Token(context.WithValue(ctx, oauth2.HTTPClient, asker))
@@ -115,4 +115,18 @@ func (c *client) newToken(ctx context.Context, o *freshet.OAuth2) (*oauth2.Token
 		return nil, unreached(ctx, wrapped.Err)
 	}
 	return nil, freshet.Errorf(freshet.SourceFailed, "The answer of the token endpoint cannot be understood")
+}
+
+// signedTransport says who asks, as polls do.
+type signedTransport struct {
+	client *client
+	next   http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t signedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context()) // it is not ours to change
+	r.Header.Set("User-Agent", t.client.agent())
+	r.Header["Via"] = via
+	return t.next.RoundTrip(r)
 }

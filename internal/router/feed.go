@@ -126,10 +126,17 @@ func (f *Feed) Begin(lastID string) fanout.Batch {
 	if t.state == nil {
 		return fanout.Batch{Next: t.cursor}
 	}
-	if i := f.place(lastID); i >= 0 {
-		return f.catchUp(t.history.revisions[i].cursor)
+	i := f.place(lastID)
+	if i < 0 {
+		return f.snapshot()
 	}
-	return f.snapshot()
+	at := t.history.revisions[i].cursor
+	batch := f.catchUp(at)
+	if batch.Events == 0 && f.view == nil && at < t.cursor {
+		// The document changed and changed back. The reader has it, but not by its present name.
+		batch.Bytes, batch.Events, batch.Full = f.encode(patchEvent, []byte("[]")), 1, f.wholeLen()
+	}
+	return batch
 }
 
 // place is the index of the revision that an event of this feed led to, or -1 if its id is not known here.

@@ -132,7 +132,10 @@ func (p *public) serve(context.Context) error {
 			bound = p.parts.gate.Listen(bound)
 		}
 		p.ports.subscriber.Listener = bound
-		p.webs = append(p.webs, newWeb(p.ports.subscriber, p.parts.subscriber, p.parts.log))
+		w := newWeb(p.ports.subscriber, p.parts.subscriber, p.parts.log)
+		// A stream's own deadline does not help where the connection that it shares with others takes nothing any more.
+		w.http.HTTP2 = &http.HTTP2Config{WriteByteTimeout: p.parts.settings.Subscriber.WriteTimeout}
+		p.webs = append(p.webs, w)
 	}
 	for _, w := range p.webs {
 		w.http.TLSConfig = p.tls.Clone()

@@ -46,6 +46,8 @@ func ending(code int) string {
 	switch {
 	case code == 60000:
 		return "ends"
+	case code >= 60101 && code <= 60103:
+		return "goes on once there is a document; ends before, and where the target's URL was subscribed to"
 	case code >= 60000:
 		return "goes on once there is a document; ends before"
 	case code >= 50000:
