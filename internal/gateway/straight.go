@@ -1,13 +1,10 @@
 package gateway
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"io"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"strings"
 	"sync"
 	"time"
@@ -92,26 +89,33 @@ func isTimeout(err error) bool {
 	return ok && e.Timeout()
 }
 
-// conn takes the connection that was used last, or makes one.
+// conn takes the connection that was used last and is still good, or makes one.
 func (t *straight) conn(ctx context.Context, address string) (c *straightConn, reused bool, err error) {
-	t.mu.Lock()
-	if idle := t.idle[address]; len(idle) > 0 {
-		c = idle[len(idle)-1]
-		idle[len(idle)-1] = nil
-		t.idle[address] = idle[:len(idle)-1]
-	}
-	t.mu.Unlock()
-	if c != nil {
-		return c, true, nil
+	for c = t.take(address); c != nil; c = t.take(address) {
+		if c.isSilent() {
+			return c, true, nil
+		}
+		_ = c.Close()
 	}
 	raw, err := t.general.DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, false, err
 	}
-	c = &straightConn{Conn: raw, transport: t, address: address}
-	c.in, c.out = bufio.NewReader(c), bufio.NewWriter(raw)
-	c.abort = func() { _ = raw.SetDeadline(time.Unix(1, 0)) } // ends whatever waits for the connection
-	return c, false, nil
+	return newStraightConn(t, address, raw), false, nil
+}
+
+// take returns the connection that was used last, or nil.
+func (t *straight) take(address string) *straightConn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	idle := t.idle[address]
+	if len(idle) == 0 {
+		return nil
+	}
+	c := idle[len(idle)-1]
+	idle[len(idle)-1] = nil
+	t.idle[address] = idle[:len(idle)-1]
+	return c
 }
 
 // put keeps a connection for the next request.
@@ -165,151 +169,4 @@ func (t *straight) close() {
 		}
 	}
 	clear(t.idle)
-}
-
-// straightConn is a connection to an upstream. It belongs to one request at a time.
-type straightConn struct {
-	net.Conn
-	transport *straight
-	address   string
-	abort     func()
-	in        *bufio.Reader
-	out       *bufio.Writer
-	since     time.Time // idle since
-
-	answered bool  // whether the upstream sent anything for this request
-	room     int64 // how much more of a header may come; bodies are not limited
-	inHeader bool
-}
-
-var errLongHeader = errors.New("the header of the answer is too long")
-
-// Read is what the buffer reads through.
-func (c *straightConn) Read(p []byte) (int, error) {
-	if c.inHeader {
-		if c.room <= 0 {
-			return 0, errLongHeader
-		}
-		p = p[:min(int64(len(p)), c.room)]
-	}
-	n, err := c.Conn.Read(p)
-	if n > 0 {
-		c.answered = true
-	}
-	c.room -= int64(n)
-	return n, err
-}
-
-func (c *straightConn) roundTrip(r *http.Request) (*http.Response, error) {
-	ctx := r.Context()
-	release := context.AfterFunc(ctx, c.abort)
-	c.answered, c.inHeader, c.room = false, true, maxResponseHeader
-	resp, err := c.exchange(r)
-	c.inHeader = false
-	if err == nil {
-		err = ctx.Err() // after the deadline was lifted: an abort before that would have been undone
-	}
-	if err != nil {
-		release()
-		return nil, err
-	}
-	b := &straightBody{ReadCloser: resp.Body, conn: c, release: release, keep: !resp.Close && !r.Close}
-	if resp.Body == http.NoBody {
-		b.finish(b.keep)
-	} else {
-		resp.Body = b
-	}
-	return resp, nil
-}
-
-// exchange sends the request and reads the header of the response.
-func (c *straightConn) exchange(r *http.Request) (*http.Response, error) {
-	// Writing needs no deadline of its own: a request without a body fits into the buffers of the system.
-	if err := c.SetReadDeadline(time.Now().Add(c.transport.timeout)); err != nil {
-		return nil, err
-	}
-	if err := c.send(r); err != nil {
-		return nil, err
-	}
-	for {
-		resp, err := http.ReadResponse(c.in, r)
-		if err != nil {
-			return nil, noEOF(err)
-		}
-		switch {
-		case resp.StatusCode == http.StatusSwitchingProtocols:
-			return nil, errors.New("the upstream switched protocols without being asked")
-		case resp.StatusCode >= http.StatusOK:
-			if resp.ContentLength >= 0 && resp.ContentLength <= int64(c.in.Buffered()) {
-				return resp, nil // all of it is here; the next request sets another deadline
-			}
-			return resp, c.SetReadDeadline(time.Time{})
-		}
-		if trace := httptrace.ContextClientTrace(r.Context()); trace != nil && trace.Got1xxResponse != nil {
-			if err := trace.Got1xxResponse(resp.StatusCode, map[string][]string(resp.Header)); err != nil {
-				return nil, err
-			}
-		}
-	}
-}
-
-// send writes the request. Its parts were checked when they were read; Header.Write leaves no line break in a value.
-func (c *straightConn) send(r *http.Request) error {
-	for _, s := range [...]string{r.Method, " ", r.URL.RequestURI(), " HTTP/1.1\r\nHost: ", hostOf(r), "\r\n"} {
-		if _, err := c.out.WriteString(s); err != nil {
-			return err
-		}
-	}
-	if values, ok := r.Header["User-Agent"]; ok && len(values) == 1 && values[0] == "" {
-		delete(r.Header, "User-Agent") // the proxy's way to say: none
-	}
-	if err := r.Header.Write(c.out); err != nil {
-		return err
-	}
-	if _, err := c.out.WriteString("\r\n"); err != nil {
-		return err
-	}
-	return c.out.Flush()
-}
-
-// noEOF makes an end of the connection an error about the answer.
-func noEOF(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
-}
-
-// straightBody gives the connection back once the body was read to its end.
-type straightBody struct {
-	io.ReadCloser
-	conn    *straightConn
-	release func() bool // ends the interest in the request's context
-	keep    bool
-	done    bool
-}
-
-func (b *straightBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err != nil && !b.done {
-		b.finish(b.keep && errors.Is(err, io.EOF))
-	}
-	return n, err
-}
-
-func (b *straightBody) Close() error {
-	if !b.done {
-		b.finish(false)
-	}
-	return nil
-}
-
-// finish keeps the connection only if nothing is left on it and nobody aborts it.
-func (b *straightBody) finish(keep bool) {
-	b.done = true
-	if !b.release() || !keep || b.conn.in.Buffered() > 0 {
-		_ = b.conn.Close()
-		return
-	}
-	b.conn.transport.put(b.conn)
 }

@@ -1,0 +1,232 @@
+package gateway
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// glance is how long a read waits for the upstream alone. Most answers are there by then; only for the others is it worth
+// watching whether the client goes away, which takes as much as parsing the answer.
+const glance = 100 * time.Millisecond
+
+// straightConn is a connection to an upstream. It belongs to one request at a time.
+type straightConn struct {
+	net.Conn
+	transport *straight
+	address   string
+	abort     func()
+	raw       syscall.RawConn // nil if the connection has none
+	ask       func(fd uintptr)
+	silent    bool // what ask found
+	in        *bufio.Reader
+	out       *bufio.Writer
+	since     time.Time // idle since
+	glance    time.Duration
+	armed     time.Time // the deadline that is set, if it is that of a glance
+
+	// Of the request.
+	ctx      context.Context //nolint:containedctx // it belongs to the request, as the connection does meanwhile
+	release  func() bool     // ends the interest in ctx; nil while there is none
+	begun    time.Time
+	answered bool  // whether the upstream sent anything
+	room     int64 // how much more of a header may come; bodies are not limited
+	inHeader bool
+}
+
+func newStraightConn(t *straight, address string, raw net.Conn) *straightConn {
+	c := &straightConn{Conn: raw, transport: t, address: address, glance: min(glance, t.timeout/2)}
+	c.in, c.out = bufio.NewReader(c), bufio.NewWriter(raw)
+	c.abort = func() { _ = raw.SetDeadline(time.Unix(1, 0)) } // ends whatever waits for the connection
+	if socket, ok := raw.(syscall.Conn); ok {
+		c.raw, _ = socket.SyscallConn() // without it the connection cannot be asked, and is taken at its word
+		c.ask = func(fd uintptr) { c.silent = nothingToRead(fd) }
+	}
+	return c
+}
+
+// isSilent reports whether the upstream has neither closed the idle connection nor said anything on it. Whatever it said
+// without being asked would be taken for the answer to the next request, which is somebody else's.
+func (c *straightConn) isSilent() bool {
+	if c.raw == nil {
+		return true
+	}
+	return c.raw.Control(c.ask) == nil && c.silent
+}
+
+var errLongHeader = errors.New("the header of the answer is too long")
+
+// Read is what the buffer reads through.
+func (c *straightConn) Read(p []byte) (int, error) {
+	if c.inHeader {
+		if c.room <= 0 {
+			return 0, errLongHeader
+		}
+		p = p[:min(int64(len(p)), c.room)]
+	}
+	n, err := c.Conn.Read(p)
+	if err != nil && c.release == nil && isTimeout(err) {
+		if err := c.watch(); err != nil {
+			return 0, err
+		}
+		n, err = c.Conn.Read(p)
+	}
+	if n > 0 {
+		c.answered = true
+	}
+	c.room -= int64(n)
+	return n, err
+}
+
+// watch lets the end of the request end the waiting, and sets the deadline that the upstream really has.
+func (c *straightConn) watch() error {
+	c.release = context.AfterFunc(c.ctx, c.abort)
+	c.armed = time.Time{}
+	until := time.Time{}
+	if c.inHeader {
+		until = c.begun.Add(c.transport.timeout)
+	}
+	return c.setDeadline(until)
+}
+
+// setDeadline looks at the request last: an abort before that has been undone.
+func (c *straightConn) setDeadline(until time.Time) error {
+	if err := c.SetReadDeadline(until); err != nil {
+		return err
+	}
+	return c.ctx.Err()
+}
+
+func (c *straightConn) roundTrip(r *http.Request) (*http.Response, error) {
+	c.ctx, c.begun = r.Context(), time.Now()
+	c.answered, c.inHeader, c.room = false, true, maxResponseHeader
+	resp, err := c.exchange(r)
+	c.inHeader = false
+	if err == nil && c.release != nil {
+		err = c.setDeadline(time.Time{}) // the body may take its time
+	}
+	if err != nil {
+		c.letGo()
+		return nil, err
+	}
+	b := &straightBody{ReadCloser: resp.Body, conn: c, keep: !resp.Close && !r.Close}
+	if resp.Body == http.NoBody {
+		b.finish(b.keep)
+	} else {
+		resp.Body = b
+	}
+	return resp, nil
+}
+
+// letGo ends the interest in the request, and reports whether nobody aborts the connection.
+func (c *straightConn) letGo() bool {
+	intact := c.release == nil || c.release()
+	c.release, c.ctx = nil, nil
+	return intact
+}
+
+// exchange sends the request and reads the header of the response.
+func (c *straightConn) exchange(r *http.Request) (*http.Response, error) {
+	// Writing needs no deadline of its own: a request without a body fits into the buffers of the system.
+	if c.armed.Before(c.begun.Add(c.glance / 2)) {
+		c.armed = c.begun.Add(c.glance)
+		if err := c.SetReadDeadline(c.armed); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.send(r); err != nil {
+		return nil, err
+	}
+	for {
+		resp, err := http.ReadResponse(c.in, r)
+		if err != nil {
+			return nil, noEOF(err)
+		}
+		switch {
+		case resp.StatusCode == http.StatusSwitchingProtocols:
+			return nil, errors.New("the upstream switched protocols without being asked")
+		case resp.StatusCode >= http.StatusOK:
+			return resp, nil
+		}
+		if trace := httptrace.ContextClientTrace(r.Context()); trace != nil && trace.Got1xxResponse != nil {
+			if err := trace.Got1xxResponse(resp.StatusCode, map[string][]string(resp.Header)); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// lineBreaks may be in no value. None is, since each was checked when it was read; this is for what is put in later.
+var lineBreaks = strings.NewReplacer("\r", " ", "\n", " ")
+
+// send writes the request, with its header in no order: the library's way sorts it each time.
+func (c *straightConn) send(r *http.Request) error {
+	c.writeStrings(r.Method, " ", r.URL.RequestURI(), " HTTP/1.1\r\nHost: ", hostOf(r), "\r\n")
+	for name, values := range r.Header {
+		for _, v := range values {
+			if v == "" && name == "User-Agent" {
+				continue // the proxy's way to say: none
+			}
+			if strings.ContainsAny(v, "\r\n") {
+				v = lineBreaks.Replace(v)
+			}
+			c.writeStrings(name, ": ", v, "\r\n")
+		}
+	}
+	c.writeStrings("\r\n")
+	return c.out.Flush() // says also what failed before
+}
+
+func (c *straightConn) writeStrings(all ...string) {
+	for _, s := range all {
+		_, _ = c.out.WriteString(s) // errors stay until Flush
+	}
+}
+
+// noEOF makes an end of the connection an error about the answer.
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// straightBody gives the connection back once the body was read to its end.
+type straightBody struct {
+	io.ReadCloser
+	conn *straightConn
+	keep bool
+	done bool
+}
+
+func (b *straightBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && !b.done {
+		b.finish(b.keep && errors.Is(err, io.EOF))
+	}
+	return n, err
+}
+
+func (b *straightBody) Close() error {
+	if !b.done {
+		b.finish(false)
+	}
+	return nil
+}
+
+// finish keeps the connection only if nothing is left on it and nobody aborts it.
+func (b *straightBody) finish(keep bool) {
+	b.done = true
+	if intact := b.conn.letGo(); !intact || !keep || b.conn.in.Buffered() > 0 {
+		_ = b.conn.Close()
+		return
+	}
+	b.conn.transport.put(b.conn)
+}
