@@ -120,6 +120,12 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // route finds the API, runs its plugins and passes the request on.
 func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
+	framed := httpkit.Framing(r)
+	if framed == httpkit.FramedTwice {
+		w.Header().Set("Connection", "close") // what follows may be taken for a request, or for a body
+		ambiguous.write(w)
+		return
+	}
 	g.outdated.wait(r.Context())
 	t := g.table.Load()
 	path := sentPath(r.URL)
@@ -130,9 +136,9 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 	}
 	if to.isProxied {
 		w.Header()["Content-Type"] = nil // what an upstream leaves open is not ours to guess
-		if len(r.TransferEncoding) > 0 && r.ProtoMajor == 1 {
-			// It may have named a length as well, which the library has dropped: somebody in front of us may have read
-			// the other one, so nothing more is read from this connection.
+		if framed == httpkit.FramedUnknown {
+			// It may have named a length beside its chunks, and somebody in front of us may have believed that one: nothing
+			// more is read from this connection.
 			w.Header().Set("Connection", "close")
 		}
 		if r.Body != nil && r.Body != http.NoBody {
@@ -163,6 +169,9 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 	}
 	to.next.ServeHTTP(w, r)
 }
+
+// ambiguous is the answer for a request that has two ends, depending on who reads it.
+var ambiguous = &answer{status: http.StatusBadRequest, message: "A request has either Content-Length or Transfer-Encoding, not both"}
 
 // refuse answers without passing the request on.
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, a *answer) {

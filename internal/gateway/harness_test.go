@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/httpkit"
 	"github.com/freshet-io/freshet/internal/store"
 )
 
@@ -116,7 +117,10 @@ func newNode(t testing.TB, s *store.Store, counters *grid.Memory, change ...func
 		t.Fatal(err)
 	}
 	t.Cleanup(w.registry.Close)
-	w.front = httptest.NewServer(w.gateway)
+	w.front = httptest.NewUnstartedServer(w.gateway)
+	w.front.Listener = httpkit.KeepHeads(w.front.Listener)
+	w.front.Config.ConnState, w.front.Config.ConnContext = httpkit.HeadState, httpkit.ConnContext
+	w.front.Start()
 	t.Cleanup(w.front.Close)
 	w.admin = httptest.NewServer(NewAdministration(s, w.registry, "test", log))
 	t.Cleanup(w.admin.Close)

@@ -1,0 +1,113 @@
+package httpkit
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"net/http"
+)
+
+// KeepHeads makes Framing able to see the heads of requests as they were sent. The HTTP library drops a length that stands
+// beside chunks before any handler sees the request, and a proxy in front of us may have believed that one. The server
+// must have HeadState as its ConnState and ConnContext as its ConnContext. Connections that are encrypted above the
+// listener cannot be seen through.
+func KeepHeads(l net.Listener) net.Listener { return &headListener{l} }
+
+type headListener struct{ net.Listener }
+
+func (l *headListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if tcp, ok := conn.(*net.TCPConn); ok && err == nil {
+		return &headConn{TCPConn: tcp, keeps: true}, nil
+	}
+	return conn, err
+}
+
+// maxHead is more than the server accepts. Of anything longer the framing is unknown.
+const maxHead = 32 << 10
+
+// headConn keeps what it reads until a request has begun. Only the server's goroutine changes it, and not while another
+// one reads in the background.
+type headConn struct {
+	*net.TCPConn
+	keeps bool   // whether what is read belongs to a head
+	head  []byte // and perhaps the beginning of a body
+}
+
+var http2Preface = []byte("PRI ")
+
+func (c *headConn) Read(p []byte) (int, error) {
+	n, err := c.TCPConn.Read(p)
+	if c.keeps && n > 0 {
+		c.head = append(c.head, p[:n]...)
+		if len(c.head) > maxHead || bytes.HasPrefix(c.head, http2Preface) {
+			c.keeps, c.head = false, nil
+		}
+	}
+	return n, err
+}
+
+// HeadState tells a connection where a head begins and ends. It is for http.Server.
+func HeadState(conn net.Conn, state http.ConnState) {
+	c, ok := conn.(*headConn)
+	if !ok {
+		return
+	}
+	switch state {
+	case http.StateActive:
+		c.keeps = false
+	case http.StateIdle:
+		c.keeps, c.head = true, c.head[:0]
+	}
+}
+
+// Framed is what is known about how a request said where its body ends.
+type Framed int
+
+// What Framing finds.
+const (
+	FramedOnce    Framed = iota // in one way at most
+	FramedTwice                 // in two ways; readers differ in which one they believe
+	FramedUnknown               // by chunks at least; the head was not seen
+)
+
+// Framing reports how a request was framed. Only a request with chunks, or one of HTTP/1.0, where chunks mean nothing but are
+// believed by some, can be framed twice without the library refusing it.
+func Framing(r *http.Request) Framed {
+	chunked := len(r.TransferEncoding) > 0
+	if r.ProtoMajor != 1 || !chunked && r.ProtoMinor > 0 {
+		return FramedOnce
+	}
+	head := headOf(r.Context())
+	length, chunks := framingFields(head)
+	switch {
+	case chunks && (length || r.ProtoMinor == 0):
+		return FramedTwice
+	case chunked && !chunks: // sent together with the request before it, or encrypted
+		return FramedUnknown
+	}
+	return FramedOnce
+}
+
+func headOf(ctx context.Context) []byte {
+	if c, ok := ctx.Value(connKey{}).(*headConn); ok {
+		return c.head
+	}
+	return nil
+}
+
+// framingFields reports which of the two fields a head has. The library accepts lines that end in LF alone, so they count.
+func framingFields(head []byte) (length, chunks bool) {
+	head = bytes.TrimLeft(head, "\r\n")
+	for line := range bytes.Lines(head) {
+		line = bytes.TrimRight(line, "\r\n")
+		if len(line) == 0 {
+			break
+		}
+		name, _, _ := bytes.Cut(line, []byte(":"))
+		name = bytes.TrimSpace(name)
+		length = length || bytes.EqualFold(name, []byte("Content-Length"))
+		chunks = chunks || bytes.EqualFold(name, []byte("Transfer-Encoding"))
+	}
+	return length, chunks
+}
