@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +24,7 @@ type Administration struct {
 	registry interface {
 		changed(ctx context.Context, revision int64) // it is stored
 		inUse() []string                             // names of plugins
+		traffic() serverStatus
 	}
 	version string
 	log     *slog.Logger
@@ -59,6 +59,8 @@ func (a announcer) changed(ctx context.Context, _ int64) {
 
 func (a announcer) inUse() []string { return []string{} } // only whoever follows the table knows
 
+func (a announcer) traffic() serverStatus { return serverStatus{} } // there is none here
+
 // call is one request to the administration.
 type call struct {
 	ctx    context.Context
@@ -88,6 +90,7 @@ type adminRoute struct {
 // adminRoutes is searched from the top.
 var adminRoutes = []adminRoute{
 	{"", map[string]action{"GET": (*Administration).node}},
+	{"status", map[string]action{"GET": (*Administration).status}},
 	{"apis", map[string]action{"GET": (*Administration).listAPIs, "POST": (*Administration).createAPI, "PUT": (*Administration).putAPI}},
 	{"apis/*", map[string]action{"GET": (*Administration).showAPI, "PATCH": (*Administration).patchAPI, "DELETE": (*Administration).deleteAPI}},
 	{"apis/*/plugins", map[string]action{"GET": (*Administration).listPlugins, "POST": (*Administration).createPlugin, "PUT": (*Administration).putPlugin}},
@@ -127,6 +130,7 @@ func (a *Administration) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		result = a.failure(r, err)
 	}
+	w.Header().Set("Server", "freshet/"+a.version)
 	w.Header().Set("Cache-Control", "no-store")
 	if result.body == nil {
 		w.WriteHeader(result.status)
@@ -250,18 +254,4 @@ func (a *Administration) change(ctx context.Context, begin func(*store.Tx) (int6
 		a.registry.changed(ctx, revision)
 	}
 	return err
-}
-
-// node tells what runs here.
-func (a *Administration) node(c *call) (reply, error) {
-	host, err := os.Hostname()
-	if err != nil {
-		host = ""
-	}
-	return shown(map[string]any{
-		"tagline":  "Welcome to Freshet",
-		"version":  a.version,
-		"hostname": host,
-		"plugins":  map[string]any{"available_on_server": kindNames(), "enabled_in_cluster": a.registry.inUse()},
-	})
 }

@@ -62,6 +62,7 @@ type Gateway struct {
 
 	table    atomic.Pointer[table]
 	outdated outdated
+	traffic  traffic
 }
 
 // New makes a gateway that knows the platform's own APIs; Follow tells it about the registered ones. Of several
@@ -110,6 +111,8 @@ type trustedPeer struct{}
 
 // ServeHTTP implements http.Handler.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	g.traffic.begun.Add(1)
+	defer g.traffic.answered.Add(1)
 	if client, trusted := g.proxies.Trust(r); trusted {
 		peer := r.RemoteAddr
 		r = r.WithContext(context.WithValue(r.Context(), trustedPeer{}, peer)) // a copy: the server still needs the original

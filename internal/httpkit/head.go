@@ -3,8 +3,10 @@ package httpkit
 import (
 	"bytes"
 	"context"
+	"io"
 	"net"
 	"net/http"
+	"syscall"
 )
 
 // KeepHeads makes Framing able to see the heads of requests as they were sent. The HTTP library drops a length that stands
@@ -17,10 +19,18 @@ type headListener struct{ net.Listener }
 
 func (l *headListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
-	if tcp, ok := conn.(*net.TCPConn); ok && err == nil {
-		return &headConn{TCPConn: tcp, keeps: true}, nil
+	if socket, ok := conn.(socket); ok && err == nil {
+		return &headConn{socket: socket, keeps: true}, nil
 	}
 	return conn, err
+}
+
+// socket is what the HTTP library, and ClientGone, make use of in a TCP connection.
+type socket interface {
+	net.Conn
+	syscall.Conn
+	io.ReaderFrom
+	CloseWrite() error
 }
 
 // maxHead is more than the server accepts. Of anything longer the framing is unknown.
@@ -29,7 +39,7 @@ const maxHead = 32 << 10
 // headConn keeps what it reads until a request has begun. Only the server's goroutine changes it, and not while another
 // one reads in the background.
 type headConn struct {
-	*net.TCPConn
+	socket
 	keeps bool   // whether what is read belongs to a head
 	head  []byte // and perhaps the beginning of a body
 }
@@ -37,7 +47,7 @@ type headConn struct {
 var http2Preface = []byte("PRI ")
 
 func (c *headConn) Read(p []byte) (int, error) {
-	n, err := c.TCPConn.Read(p)
+	n, err := c.socket.Read(p)
 	if c.keeps && n > 0 {
 		c.head = append(c.head, p[:n]...)
 		if len(c.head) > maxHead || bytes.HasPrefix(c.head, http2Preface) {

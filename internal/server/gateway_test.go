@@ -2,6 +2,7 @@ package server
 
 import (
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -120,5 +121,39 @@ func TestABusyHeapMayGrowButNotALargeOne(t *testing.T) {
 		if got := gcPercent(live); got != want {
 			t.Errorf("%d live bytes: %d %%, want %d", live, got, want)
 		}
+	}
+}
+
+// The gateway's listener bounds connections and keeps heads; both must leave the request as it was.
+func TestTheGatewayRefusesRequestsWithTwoEnds(t *testing.T) {
+	r := run(t, nil)
+	for sent, want := range map[string]string{
+		"POST /api/v1/users HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n":                                  "HTTP/1.1 400",
+		"POST /nowhere HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n0\r\n\r\n":                                       "HTTP/1.1 404",
+		"GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\nPOST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /": "HTTP/1.1 404",
+	} {
+		conn, err := net.Dial("tcp", r.address("gateway"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, sent); err != nil {
+			t.Fatal(err)
+		}
+		answer := make([]byte, len(want))
+		if _, err := io.ReadFull(conn, answer); err != nil || string(answer) != want {
+			t.Errorf("%q is answered with %q, %v", sent, answer, err)
+		}
+		conn.Close()
+	}
+}
+
+func TestTheAdministrationTellsHowBusyTheGatewayIs(t *testing.T) {
+	r := run(t, nil)
+	for range 3 {
+		get(t, r.address("gateway"), "/nowhere")
+	}
+	status, body := get(t, r.address("admin"), "/status")
+	if status != http.StatusOK || !strings.Contains(body, `"total_requests":3`) || !strings.Contains(body, `"apis":0`) || strings.Contains(body, `"connections_accepted":0`) {
+		t.Errorf("answers %d %s", status, body)
 	}
 }

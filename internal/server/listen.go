@@ -142,7 +142,6 @@ func newWeb(p *port, handler http.Handler, log *slog.Logger) *web {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ConnContext:       httpkit.ConnContext,
-		ConnState:         httpkit.HeadState,
 		// What the HTTP library complains about is mostly clients going away.
 		ErrorLog: slog.NewLogLogger(log.With("listener", p.name).Handler(), slog.LevelDebug),
 	}}
@@ -151,11 +150,11 @@ func newWeb(p *port, handler http.Handler, log *slog.Logger) *web {
 // serve returns at once. If serving fails later, the error goes to failed, which must have room for it.
 func (w *web) serve(failed chan<- error) {
 	go func() {
-		serve := func() error { return w.http.Serve(httpkit.KeepHeads(w.port)) }
+		serve := w.http.Serve
 		if w.http.TLSConfig != nil {
-			serve = func() error { return w.http.ServeTLS(w.port, "", "") }
+			serve = func(l net.Listener) error { return w.http.ServeTLS(l, "", "") }
 		}
-		if err := serve(); !errors.Is(err, http.ErrServerClosed) {
+		if err := serve(w.port); !errors.Is(err, http.ErrServerClosed) {
 			failed <- fmt.Errorf("the %s listener failed: %w", w.port.name, err)
 		}
 	}()

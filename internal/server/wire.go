@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/httpkit"
 	"github.com/freshet-io/freshet/internal/settings"
 )
 
@@ -120,8 +121,14 @@ func (p *public) serve(context.Context) error {
 		p.tls = certificate.config()
 	}
 	if p.ports.gateway != nil {
-		p.ports.gateway.Listener = p.parts.newGate().Listen(p.ports.gateway.Listener)
-		p.webs = append(p.webs, newWeb(p.ports.gateway, p.parts.gateway, p.parts.log))
+		bound := p.parts.newGate().Listen(p.ports.gateway.Listener)
+		if p.tls == nil {
+			bound = httpkit.KeepHeads(bound)
+		}
+		p.ports.gateway.Listener = bound
+		door := newWeb(p.ports.gateway, p.parts.gateway, p.parts.log)
+		door.http.ConnState = p.parts.gateway.ConnState
+		p.webs = append(p.webs, door)
 	}
 	if p.ports.subscriber != nil {
 		bound := p.ports.subscriber.Listener
