@@ -57,20 +57,29 @@ func (a *Administration) listPlugins(c *call) (reply, error) {
 	return pageOf(c, page, list, pluginID, showPlugin)
 }
 
-// plugin returns the one that the path names.
+// plugin returns the one that the path names: by identifier, or below an API by name, as older scripts do.
 func (a *Administration) plugin(c *call) (*freshet.Plugin, error) {
 	api, rest, err := a.ofAPI(c)
 	if err != nil {
 		return nil, err
 	}
-	f := store.PluginFilter{ID: rest[0]}
-	if f.ID == "" {
+	ref := rest[0]
+	switch {
+	case api == nil && freshet.IsID(ref):
+		return a.store.Plugin(c.ctx, store.PluginFilter{ID: ref})
+	case api == nil:
+		return nil, errNotFound
+	case freshet.IsID(ref):
+		return a.store.Plugin(c.ctx, store.PluginFilter{ID: ref, APIID: api.ID})
+	}
+	list, err := a.store.Plugins(c.ctx, store.PluginFilter{Name: ref, APIID: api.ID}, store.Cursor{Limit: 2})
+	if err != nil {
+		return nil, err
+	}
+	if ref == "" || len(list.Items) != 1 { // several are of single consumers, and the name does not say whose
 		return nil, errNotFound
 	}
-	if api != nil {
-		f.APIID = api.ID
-	}
-	return a.store.Plugin(c.ctx, f)
+	return &list.Items[0], nil
 }
 
 func (a *Administration) showPlugin(c *call) (reply, error) {

@@ -24,7 +24,7 @@ type blank struct{}
 
 // Limits of a request to the administration.
 const (
-	maxAdminBody = 1 << 20
+	maxAdminBody = 10 << 20
 	maxFields    = 1000
 )
 
