@@ -21,6 +21,7 @@ type bench struct {
 	rounds, connections int
 	many                int
 	profile             string
+	floors              bool
 
 	dir      string
 	upstream string // host:port
@@ -89,12 +90,17 @@ func (b *bench) prepare(ctx context.Context) ([]*contender, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []*contender{
+	all := []*contender{
 		{name: "nginx", server: peer, url: peer.url + "/api-7/x"},
 		{name: "freshet", server: few, url: few.url + "/api-7/x"},
 		{name: "freshet, key-auth + rate-limiting", server: few, url: few.url + "/guarded/x", key: "bench-key"},
 		{name: fmt.Sprintf("freshet, %d APIs", b.many), server: many, url: fmt.Sprintf("%s/api-%d/x", many.url, b.many/2)},
-	}, nil
+	}
+	if !b.floors {
+		return all, nil
+	}
+	floors, err := b.startFloors(ctx)
+	return append(all, floors...), err
 }
 
 // measure loads the contender once.
@@ -160,7 +166,7 @@ func report(w io.Writer, all []*contender) {
 		per := median(c.perSecond)
 		fmt.Fprintf(w, "%-36s %14.0f %8.2f %14.1f %12.0f\n", c.name, per, per/base, 1e6/per, median(c.rate))
 	}
-	few, many := all[1], all[len(all)-1]
+	few, many := all[1], all[3]
 	fmt.Fprintf(w, "\n%s: %+.1f %% per request against 10\n", many.name, 100*(median(few.perSecond)/median(many.perSecond)-1))
 }
 

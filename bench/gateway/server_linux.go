@@ -120,11 +120,13 @@ func (b *bench) nginx(ctx context.Context, name string, workers int, config func
 	return b.start(ctx, address, "nginx", "-p", dir, "-c", file, "-e", "stderr")
 }
 
-// startUpstream answers half a kilobyte from memory.
+// answerText is what the upstream says: half a kilobyte.
+var answerText = `{"quote":"` + strings.Repeat("x", 500) + `"}`
+
+// startUpstream answers from memory.
 func (b *bench) startUpstream(ctx context.Context) error {
 	s, err := b.nginx(ctx, "upstream", 1, func(address string) string {
-		return fmt.Sprintf(`server { listen %s; location / { default_type application/json; return 200 '{"quote":"%s"}'; } }`,
-			address, strings.Repeat("x", 500))
+		return fmt.Sprintf(`server { listen %s; location / { default_type application/json; return 200 '%s'; } }`, address, answerText)
 	})
 	if err == nil {
 		b.upstream = strings.TrimPrefix(s.url, "http://")
