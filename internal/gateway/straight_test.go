@@ -90,6 +90,7 @@ const fine = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine"
 // one left it clean.
 func TestAConnectionIsKeptOnlyWhereTheAnswerLeavesItClean(t *testing.T) {
 	long := strings.Repeat("0123456789", 100_000)
+	w := newWorld(t)
 	for name, c := range map[string]struct {
 		method, answer string
 		status         int
@@ -125,13 +126,13 @@ func TestAConnectionIsKeptOnlyWhereTheAnswerLeavesItClean(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			up := newScripted(t, c.answer, fine)
-			w := newWorld(t)
-			w.register("/x", up.url)
-			a := w.call(c.method, "/x")
+			path := "/" + strings.NewReplacer(" ", "-", ":", "").Replace(name)
+			w.register(path, up.url)
+			a := w.call(c.method, path)
 			if a.status != c.status || c.status < 500 && a.body != c.body {
 				t.Errorf("the client gets %d %.80q", a.status, a.body)
 			}
-			if a := w.call("GET", "/x"); a.status != http.StatusOK || a.body != "fine" {
+			if a := w.call("GET", path); a.status != http.StatusOK || a.body != "fine" {
 				t.Errorf("the next request gets %d %.80q", a.status, a.body)
 			}
 			want := "[1 2]"
@@ -155,12 +156,12 @@ func TestWhatAnUpstreamSaysUnaskedIsNobodysAnswer(t *testing.T) {
 	w.register("/x", up.url)
 	w.call("GET", "/x")
 	up.mu.Lock()
-	if _, err := io.WriteString(up.accepted[0], "HTTP/1.1 408 Request Timeout\r\nContent-Length: 4\r\n\r\nlate"); err != nil {
+	conn := up.accepted[0]
+	up.mu.Unlock()
+	if _, err := io.WriteString(conn, "HTTP/1.1 408 Request Timeout\r\nContent-Length: 4\r\n\r\nlate"); err != nil {
 		t.Fatal(err)
 	}
-	up.mu.Unlock()
-	address := strings.TrimPrefix(up.url, "http://")
-	idle := w.gateway.transport.take(address)
+	idle := w.gateway.transport.take(strings.TrimPrefix(up.url, "http://"))
 	for idle.isSilent() {
 		runtime.Gosched() // it is on its way
 	}
