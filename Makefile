@@ -23,7 +23,7 @@ needs: ## Install what the tests need, or say what is missing
 
 .PHONY: test
 test: needs ## Run all tests, with the race detector
-	go test -race -vet=off -shuffle=on -timeout 15m ./... # make check vets everything
+	go test -race -vet=off -shuffle=on -timeout 30m ./... # make check vets everything
 	$(PLAIN) go -C bench test -vet=off ./...
 	$(PLAIN) go -C console/build test -vet=off -count=1 ./... # its inputs lie outside its module, where Go does not notice changes
 	$(PLAIN) go -C packaging test -vet=off ./...

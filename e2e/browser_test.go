@@ -41,7 +41,7 @@ func browse(t *testing.T, base, path string, steps []step) seen {
 	} else {
 		pictures = filepath.Join(pictures, t.Name())
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
 	defer cancel()
 	node := exec.CommandContext(ctx, "node", "browser/pages.mjs", base, path, string(text), pictures)
 	var stdout, stderr bytes.Buffer

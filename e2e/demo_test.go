@@ -276,7 +276,7 @@ func openExample(t *testing.T, d *demo, page string, waits []wait) seen {
 		}
 		return string(b)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
 	defer cancel()
 	node := exec.CommandContext(ctx, "node", "browser/examples.mjs", d.Pages+"/"+page, text([]string{d.Pages, d.Subscriber}), text(waits), pictures)
 	var stdout, stderr bytes.Buffer
