@@ -351,7 +351,7 @@ func TestCountersAreExactOverNodes(t *testing.T) {
 		for range 20 {
 			wg.Go(func() {
 				for range 10 {
-					sum, err := g.Add(t.Context(), "c", 1, time.Minute)
+					sum, err := g.Add(t.Context(), "c", 1, time.Hour)
 					if err != nil {
 						t.Error(err)
 						return
@@ -367,7 +367,7 @@ func TestCountersAreExactOverNodes(t *testing.T) {
 		}
 	}
 	wg.Wait()
-	if sum, err := n[0].Add(t.Context(), "c", 0, time.Minute); err != nil || sum != 600 {
+	if sum, err := n[0].Add(t.Context(), "c", 0, time.Hour); err != nil || sum != 600 {
 		t.Errorf("the sum is %d, %v", sum, err)
 	}
 }
@@ -376,12 +376,19 @@ func TestALimitIsExactOverNodes(t *testing.T) {
 	t.Parallel()
 	n := nodes(t, 3, grid.NATSOptions{})
 	const limit = 5000
+	var unknown atomic.Int64 // on a machine that is too busy to answer in time: nobody knows what was taken then
 	spend := func(g *grid.NATS) bool {
-		sum, err := g.Spend(t.Context(), "c", limit, time.Minute)
-		if err != nil {
-			t.Error(err)
+		for {
+			sum, err := g.Spend(t.Context(), "c", limit, time.Hour)
+			if freshet.KindOf(err) == freshet.Unavailable {
+				unknown.Add(1)
+				continue
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			return err == nil && sum <= limit
 		}
-		return err == nil && sum <= limit
 	}
 	var passed atomic.Int64
 	var wg sync.WaitGroup
@@ -401,11 +408,13 @@ func TestALimitIsExactOverNodes(t *testing.T) {
 		if passed.Load() < limit && spend(n[0]) {
 			passed.Add(1)
 		}
-		return passed.Load() == limit
+		return passed.Load() == limit || unknown.Load() > 0
 	})
 	for _, g := range n {
-		if spend(g) {
-			t.Error("one more passed")
+		for spend(g) {
+			if passed.Add(1) > limit {
+				t.Fatal("one more passed")
+			}
 		}
 	}
 }
