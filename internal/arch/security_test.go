@@ -9,6 +9,18 @@ import (
 	"testing"
 )
 
+// TestCIChecksForVulnerabilities holds the way from what CI runs to govulncheck, and that a finding fails it.
+func TestCIChecksForVulnerabilities(t *testing.T) {
+	for _, link := range []struct{ file, has string }{
+		{".ci/run", "make check"}, {"Makefile", "@scripts/check"}, {"scripts/check", "govulncheck ./..."}, {"tools/go.mod", "golang.org/x/vuln"},
+	} {
+		text, err := os.ReadFile("../../" + link.file)
+		if err != nil || !strings.Contains(string(text), link.has) {
+			t.Errorf("%s does not lead on to %q: %v", link.file, link.has, err)
+		}
+	}
+}
+
 func TestEveryThreatHasATestThatExists(t *testing.T) {
 	page, err := os.ReadFile("../../docs/security.md")
 	if err != nil {

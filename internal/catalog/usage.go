@@ -49,6 +49,20 @@ func (c *Catalog) Usage(ctx context.Context, actor *Actor, span Span) ([]freshet
 	return c.store.Usage(ctx, span)
 }
 
+// TopUsage and what it is asked by.
+type (
+	TopUsage = store.TopUsage
+	UsageBy  = store.UsageBy
+)
+
+// TopUsage returns who used most of something, for admins.
+func (c *Catalog) TopUsage(ctx context.Context, actor *Actor, by UsageBy, order string, span Span, limit int) ([]TopUsage, error) {
+	if !actor.Admin() {
+		return nil, errAdminOnly
+	}
+	return c.store.TopUsage(ctx, by, order, span, limit)
+}
+
 // CutConnection ends a subscriber's connection, for admins, and keeps it on record. cut reports whether there was one.
 func (c *Catalog) CutConnection(ctx context.Context, actor *Actor, id string, cut func() bool) error {
 	if !actor.Admin() {

@@ -122,6 +122,7 @@ func (a *api) admin(mux openapi.Mux) *huma.OpenAPI {
 	a.administration(h)
 	a.connections(h)
 	a.adminUsage(h)
+	a.adminTopUsage(h)
 	a.health(h)
 	a.gateway(h)
 	return openapi.Describe(h)

@@ -186,6 +186,42 @@ func (a *api) adminUsage(h huma.API) {
 	})
 }
 
+type topUsage struct {
+	ID   string `json:"id" example:"0198c5f2-7d6e-7a10-8c3e-2f5b8e1d4a77" doc:"Of the user, app or topic; it may be gone meanwhile"`
+	User string `json:"user" example:"0198c5f2-7d6e-7a10-8c3e-2f5b8e1d4a77" doc:"The account that answers for it"`
+	UsageCounts
+}
+
+type topReport struct {
+	From  time.Time  `json:"from" doc:"The first hour"`
+	To    time.Time  `json:"to" doc:"The end of the last hour"`
+	Items []topUsage `json:"items" nullable:"false" doc:"Most first"`
+
+	DeliveryLagBounds []float64 `json:"delivery_lag_bounds_ms" nullable:"false" doc:"Milliseconds that part the counts of delivery_lag"`
+}
+
+func (a *api) adminTopUsage(h huma.API) {
+	handle(a, h, huma.Operation{
+		OperationID: "admin-top-usage", Method: http.MethodGet, Path: "/admin/usage/top", Tags: []string{adminTag}, Security: signedIn,
+		Summary: "Who used most", Description: "What was written down, which is everything but the last 10 seconds.",
+	}, func(ctx context.Context, in *struct {
+		Spanning
+		By    string `query:"by" enum:"user,app,topic" default:"user" doc:"By whom usage is summed up"`
+		Order string `query:"order" enum:"messages,bytes,full_bytes,publications,polls,polls_not_modified,polls_failed,connected_ms" default:"messages" doc:"Of what most comes first; who used nothing of it is left out"`
+		Limit int    `query:"limit" minimum:"1" maximum:"1000" default:"10" doc:"How many"`
+	}) (*body[topReport], error) {
+		found, err := a.Catalog.TopUsage(ctx, actor(ctx), catalog.UsageBy(in.By), in.Order, in.span, in.Limit)
+		if err != nil {
+			return nil, err
+		}
+		out := topReport{From: in.span.From, To: in.span.To, Items: make([]topUsage, len(found)), DeliveryLagBounds: lagBounds()}
+		for i := range found {
+			out.Items[i] = topUsage{found[i].ID, found[i].UserID, showUsage(&found[i].Usage)}
+		}
+		return &body[topReport]{Body: out}, nil
+	})
+}
+
 func (a *api) report(span catalog.Span, match func(usage.Place) bool, read func() ([]freshet.UsageHour, error)) (*body[usageReport], error) {
 	hours, err := a.Usage.Hours(span, match, read)
 	if err != nil {

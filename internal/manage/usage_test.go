@@ -54,6 +54,16 @@ func TestUsageIsReportedByTopicAppAndForEverybody(t *testing.T) {
 	check()
 	s.restart()
 	check()
+	for query, want := range map[string]string{
+		"": eve.id, "?by=topic&order=polls_failed&limit=1": eve.topic, "?by=app&order=bytes": eve.app,
+	} {
+		a := admin.call("GET", "/admin/usage/top"+query, nil).want(200)
+		if first := a.at("items").([]any)[0].(map[string]any); first["id"] != want || first["messages"] != 4.0 || first["user"] != eve.id {
+			t.Errorf("%s: %s", query, a.body)
+		}
+	}
+	admin.call("GET", "/admin/usage/top?order=hour", nil).want(400)
+	ada.call("GET", "/admin/usage/top", nil).want(404)
 	ada.call("DELETE", "/topics/"+second, nil).want(204)
 	if got := ada.call("GET", "/apps/"+ada.app+"/usage", nil).want(200).at("total.messages"); got != 3.0 {
 		t.Errorf("without a deleted topic the app used %v", got)

@@ -174,6 +174,48 @@ func (s *Store) Usage(ctx context.Context, span Span) ([]freshet.UsageHour, erro
 	return hours, err
 }
 
+// UsageBy is by whom usage is summed up.
+type UsageBy string
+
+// By whom it can be.
+const (
+	ByUser  UsageBy = "user"
+	ByApp   UsageBy = "app"
+	ByTopic UsageBy = "topic"
+)
+
+// TopUsage is what one of those who use most used in all.
+type TopUsage struct {
+	ID, UserID string // UserID is the account that answers for it
+	freshet.Usage
+}
+
+// UsageOrders are what TopUsage can be ordered by.
+func UsageOrders() []string { return usageNames[:8] }
+
+// TopUsage returns those who used most of something in the span, most first. What is not written down yet is not among it.
+func (s *Store) TopUsage(ctx context.Context, by UsageBy, order string, span Span, limit int) ([]TopUsage, error) {
+	column, known := map[UsageBy]string{ByUser: "u.user_id", ByApp: "u.app_id", ByTopic: "u.topic_id"}[by]
+	if !known || !slices.Contains(UsageOrders(), order) {
+		return nil, freshet.Errorf(freshet.Invalid, "Usage cannot be ordered so")
+	}
+	var all []TopUsage
+	// The sums of usageSums but for the hour, in whose place stands 0.
+	err := s.reader(ctx).rows(`SELECT `+column+`, MAX(u.user_id), 0`+strings.TrimPrefix(usageSums, "u.hour")+` FROM usage u
+		WHERE u.hour >= $1 AND u.hour < $2 GROUP BY `+column+` HAVING SUM(u.`+order+`) > 0 ORDER BY SUM(u.`+order+`) DESC, `+column+` LIMIT $3`,
+		[]any{millis(span.From), millis(span.To), limit}, func(scan scanner) error {
+			var top TopUsage
+			var r usageRow
+			if err := scan(append([]any{&top.ID, &top.UserID}, r.dest()...)...); err != nil {
+				return err
+			}
+			top.Usage = r.value().Usage
+			all = append(all, top)
+			return nil
+		})
+	return all, err
+}
+
 func (s *Store) ownedUsage(ctx context.Context, what, query, id string, span Span) (*OwnedUsage, error) {
 	if !isText(id) {
 		return nil, notFound(what)

@@ -52,7 +52,22 @@ func TestUsageAddsUpByTopicAppAndMonth(t *testing.T) {
 		wantKind(t, err, freshet.NotFound)
 		wantSame(t, must(s.AppUsage(ctx, app.ID, Span{From: hour.Add(9 * time.Hour), To: hour.Add(10 * time.Hour)}))(t), &OwnedUsage{UserID: user.ID})
 
+		eve, theirs, other := household(t, s, "eve@example.com")
+		update(t, s, func(tx *Tx) error {
+			return tx.AddUsage(&UsageBatch{Writer: "w", Number: 3, At: now, Rows: []UsageRow{{TopicID: other.ID, AppID: theirs.ID, UserID: eve.ID,
+				UsageHour: freshet.UsageHour{Hour: hour.Add(time.Hour), Usage: freshet.Usage{Messages: 100}}}}})
+		})
+		wantSame(t, must(s.TopUsage(ctx, ByTopic, "messages", all, 2))(t), []TopUsage{
+			{ID: other.ID, UserID: eve.ID, Usage: freshet.Usage{Messages: 100}}, {ID: topic.ID, UserID: user.ID, Usage: thrice}})
+		ofApp := thrice
+		ofApp.Add(used)
+		wantSame(t, must(s.TopUsage(ctx, ByApp, "polls_failed", all, 9))(t), []TopUsage{{ID: app.ID, UserID: user.ID, Usage: ofApp}})
+		wantSame(t, must(s.TopUsage(ctx, ByUser, "bytes", all, 9))(t), []TopUsage{{ID: user.ID, UserID: user.ID, Usage: ofApp}})
+		_, err = s.TopUsage(ctx, ByUser, "hour", all, 9)
+		wantKind(t, err, freshet.Invalid)
+
 		update(t, s, func(tx *Tx) error { return tx.PruneUsage(hour.Add(time.Hour)) })
+		used.Messages += 100
 		wantSame(t, must(s.Usage(ctx, all))(t), []freshet.UsageHour{{Hour: hour.Add(time.Hour), Usage: used}})
 		wantSame(t, must(s.MonthMessages(ctx, []string{user.ID}, freshet.Month(hour)))(t)[user.ID], int64(0))
 		wantSame(t, must(s.AppMonthMessages(ctx, []string{app.ID}, freshet.Month(hour)))(t)[app.ID], int64(0))

@@ -366,6 +366,46 @@ export type Session = {
   token: string;
 };
 
+export type TopReport = {
+  /** Milliseconds that part the counts of delivery_lag */
+  delivery_lag_bounds_ms: number[];
+  /** The first hour */
+  from: string;
+  /** Most first */
+  items: TopUsage[];
+  /** The end of the last hour */
+  to: string;
+};
+
+export type TopUsage = {
+  /** Sent to subscribers, with headers and heartbeats; without what TLS and HTTP/2 add */
+  bytes: number;
+  /** The difference */
+  bytes_saved: number;
+  /** Time that all subscribers together were connected */
+  connection_seconds: number;
+  /** How long deliveries to subscribers that keep up took, from the change to the socket */
+  delivery_lag: DeliveryLag;
+  /** What that would have been had every event carried the whole document; an estimate for compressed streams */
+  full_bytes: number;
+  /** Of the user, app or topic; it may be gone meanwhile */
+  id: string;
+  /** Events handed to subscribers */
+  messages: number;
+  /** Requests to the data source */
+  polls: number;
+  /** Those that brought neither */
+  polls_failed: number;
+  /** Those answered with 304 */
+  polls_not_modified: number;
+  /** Those that brought a document */
+  polls_ok: number;
+  /** Taken from publishers, and from polls that brought a document */
+  publications: number;
+  /** The account that answers for it */
+  user: string;
+};
+
 export type Topic = {
   app_id: string;
   /** Whether subscribers made it by naming its URL, of which the query is not shown; it goes with the last of them */
@@ -698,6 +738,8 @@ export interface Admin {
   adminHealth(): Promise<Health>;
   /** What everybody used */
   adminUsage(query?: { from?: string; to?: string }): Promise<UsageReport>;
+  /** Who used most */
+  adminTopUsage(query?: { from?: string; to?: string; by?: "user" | "app" | "topic"; order?: "messages" | "bytes" | "full_bytes" | "publications" | "polls" | "polls_not_modified" | "polls_failed" | "connected_ms"; limit?: number }): Promise<TopReport>;
   /** Find users */
   adminListUsers(query?: { page?: number; per_page?: number; query?: string }): Promise<UserPage>;
   /** Enable or disable a user, set quotas */
@@ -731,6 +773,7 @@ export const adminRoutes: Record<keyof Admin, string> = {
   gatewayUpdatePlugin: 'PATCH /admin/gateway/plugins/{plugin}',
   adminHealth: 'GET /admin/health',
   adminUsage: 'GET /admin/usage',
+  adminTopUsage: 'GET /admin/usage/top',
   adminListUsers: 'GET /admin/users',
   adminUpdateUser: 'PATCH /admin/users/{user_id}',
 };
