@@ -84,6 +84,10 @@ type Options struct {
 	// Gate bounds the connections of each address that Front accepts. Nil bounds nobody.
 	Gate *Gate
 
+	// Unmeasured leaves out how long things take, and Lag and FanOut of the Stats with it. It is there for whoever wants to know
+	// what measuring costs.
+	Unmeasured bool
+
 	// Loops is the number of event loops, one per processor by default. Negative: none, goroutines for everybody.
 	Loops int
 }
@@ -97,6 +101,7 @@ type Fanout struct {
 	loops        loops
 	node         string
 	gate         *Gate
+	unmeasured   bool
 
 	counters counters
 
@@ -158,6 +163,7 @@ func New(opts Options) (*Fanout, error) {
 		draining:     make(chan struct{}),
 		closed:       make(chan struct{}),
 		gate:         opts.Gate,
+		unmeasured:   opts.Unmeasured,
 		node:         fmt.Sprintf("%08x", rand.Uint32()),
 	}
 	if f.log == nil {

@@ -98,7 +98,10 @@ func (m *members) wake() {
 	l.mu.Lock()
 	fresh := !m.queued
 	if fresh {
-		m.queued, m.since = true, time.Now()
+		m.queued = true
+		if !l.f.unmeasured {
+			m.since = time.Now()
+		}
 		l.dirty = append(l.dirty, m)
 	}
 	l.mu.Unlock()
