@@ -4,9 +4,11 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"strconv"
 	"strings"
@@ -67,11 +69,22 @@ func (n *NATS) connect(ctx context.Context) error {
 		if try == 0 {
 			n.log.Warn("waiting for NATS", "servers", Servers(n.opts.URL), "err", err)
 		}
-		if errors.Is(err, nats.ErrAuthorization) || !pause(ctx, 250*time.Millisecond) {
-			return freshet.Wrap(freshet.Unavailable, err, fmt.Sprintf(
-				"NATS cannot be reached at %s (%v): check that the servers run and that nats is right", Servers(n.opts.URL), err))
+		if isLasting(err) || !pause(ctx, 250*time.Millisecond) {
+			hint := "check that the servers run and that nats is right"
+			if errors.Is(err, nats.ErrTLS) && n.opts.Certificate == "" {
+				hint += "; servers that want a certificate take it from nats_certificate and nats_key"
+			}
+			return freshet.Wrap(freshet.Unavailable, err, fmt.Sprintf("NATS cannot be reached at %s (%v): %s", Servers(n.opts.URL), err, hint))
 		}
 	}
+}
+
+// isLasting reports whether no waiting helps: a certificate, a file or an account is wrong.
+func isLasting(err error) bool {
+	_, path := errors.AsType[*fs.PathError](err)
+	_, verification := errors.AsType[*tls.CertificateVerificationError](err)
+	_, alert := errors.AsType[tls.AlertError](err)
+	return path || verification || alert || errors.Is(err, nats.ErrAuthorization)
 }
 
 // Servers is a list of URLs without anything secret.
