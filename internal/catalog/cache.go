@@ -34,6 +34,7 @@ type cache[K comparable, V any] struct {
 type entry[V any] struct {
 	value  V
 	loaded time.Time
+	asked  time.Time // when somebody last wanted it, give or take freshFor
 }
 
 // loading is a load under way. The rest is written before done is closed.
@@ -56,6 +57,10 @@ func (c *cache[K, V]) get(ctx context.Context, key K, load func(context.Context)
 	l := c.loading[key]
 	switch {
 	case known && age < freshFor:
+		if c.now().Sub(e.asked) >= freshFor {
+			e.asked = c.now()
+			c.entries[key] = e
+		}
 		if l == nil && age >= refreshAt && !c.closed {
 			l := c.begin(key)
 			c.background.Go(func() {
@@ -129,11 +134,36 @@ func (c *cache[K, V]) finish(key K, l *loading[V]) {
 		if len(c.entries) >= maxEntries {
 			c.shrink()
 		}
-		c.entries[key] = entry[V]{value: l.value, loaded: c.now()}
+		c.entries[key] = entry[V]{value: l.value, loaded: c.now(), asked: c.now()}
 	case known && freshet.KindOf(l.err) == freshet.Unavailable && c.now().Sub(before.loaded) < staleFor:
 		l.value, l.err = before.value, nil
 	default:
 		delete(c.entries, key)
+	}
+}
+
+// used returns what somebody wanted lately.
+func (c *cache[K, V]) used(lately time.Duration) map[K]V {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := make(map[K]V)
+	for k, e := range c.entries {
+		if c.now().Sub(e.asked) < lately {
+			all[k] = e.value
+		}
+	}
+	return all
+}
+
+// confirm makes entries fresh that were compared with the store since the time, unless they changed here meanwhile.
+func (c *cache[K, V]) confirm(same map[K]V, since time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for k, v := range same {
+		if e, known := c.entries[k]; known && any(e.value) == any(v) && e.loaded.Before(since) {
+			e.loaded = since
+			c.entries[k] = e
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/freshet-io/freshet"
@@ -19,6 +20,7 @@ import (
 type Notifier interface {
 	Notify(ctx context.Context, n grid.Notice) error
 	OnNotice(func(grid.Notice)) (stop func())
+	Tell(n grid.Notice) // this node only
 }
 
 // Documents lets go of what was published to topics that no longer exist. The router is one.
@@ -31,6 +33,7 @@ type Options struct {
 	Production        bool
 	OpenSignUp        bool
 	Writer            Writer // of a process that may not write; nil: it does so itself
+	Shared            bool   // other processes change the store as well
 	TokenLifetime     time.Duration
 	TokenSecret       []byte // overrides the one in the store when not empty
 	AdminEmail        string
@@ -56,6 +59,9 @@ type Catalog struct {
 	secret   []byte // signs tokens
 	seals    *seals // hides credentials of targets
 	stop     func() // ends the subscription to notices
+
+	stopLooking context.CancelFunc // nil if nobody looks
+	looking     sync.WaitGroup
 
 	overlaps  overlaps
 	passwords passwords
@@ -88,6 +94,11 @@ func New(ctx context.Context, s *store.Store, notifier Notifier, opts Options) (
 		return nil, err
 	}
 	c.stop = notifier.OnNotice(c.forget)
+	if opts.Shared {
+		ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		c.stopLooking = cancel
+		c.looking.Go(func() { c.lookForLost(ctx) })
+	}
 	return c, nil
 }
 
@@ -113,6 +124,10 @@ func (c *Catalog) prepare(ctx context.Context) error {
 // Close ends the catalog's interest in notices. The store stays open: whoever opened it closes it.
 func (c *Catalog) Close() {
 	c.stop()
+	if c.stopLooking != nil {
+		c.stopLooking()
+		c.looking.Wait()
+	}
 	c.overlaps.close()
 	c.keys.close()
 	c.topics.close()

@@ -153,6 +153,9 @@ type Notices interface {
 	// reaches it later. Notices about data sources are not waited for.
 	Notify(ctx context.Context, n Notice) error
 
+	// Tell passes a notice on to this node only, for whoever found out himself.
+	Tell(n Notice)
+
 	// OnNotice calls fn for each notice. fn must not block and must not call back into whoever sends notices.
 	OnNotice(fn func(Notice)) (stop func())
 }

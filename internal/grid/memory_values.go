@@ -41,6 +41,9 @@ func (m *Memory) Notify(_ context.Context, n Notice) error {
 	return nil
 }
 
+// Tell implements Notices.
+func (m *Memory) Tell(n Notice) { m.notices.tell(n) }
+
 // OnNotice implements Notices.
 func (m *Memory) OnNotice(fn func(Notice)) (stop func()) { return m.notices.add(fn) }
 

@@ -136,6 +136,9 @@ func (n *NATS) storeNotice(ctx context.Context, m mark, body []byte) (seq uint64
 	return n.publish(ctx, &write{subject: subject, expected: anySequence, ttl: noticeTTL, body: body})
 }
 
+// Tell implements Notices.
+func (n *NATS) Tell(notice Notice) { n.notices.listeners.tell(notice) }
+
 // OnNotice implements Notices.
 func (n *NATS) OnNotice(fn func(Notice)) (stop func()) { return n.notices.listeners.add(fn) }
 

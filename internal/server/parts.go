@@ -163,6 +163,7 @@ func (p *parts) openCatalog(ctx context.Context) (err error) {
 		Production:    s.Environment == settings.Production,
 		OpenSignUp:    s.Signup == settings.SignupOpen,
 		Writer:        remote,
+		Shared:        s.Database != "",
 		TokenLifetime: s.Token.Lifetime,
 		TokenSecret:   []byte(s.Token.Secret.Reveal()),
 		AdminEmail:    s.Admin.Email,

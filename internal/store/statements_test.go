@@ -82,6 +82,7 @@ func wantOneStatementEach(t *testing.T, s *Store, count *statements) {
 		"Apps":           func() error { _, err := s.Apps(ctx, user.ID, page); return err },
 		"Topic":          func() error { _, err := s.Topic(ctx, topic.ID); return err },
 		"TopicAccess":    func() error { _, err := s.TopicAccess(ctx, topic.ID); return err },
+		"TopicStamps":    func() error { _, err := s.TopicStamps(ctx, []string{topic.ID, "x", "y"}); return err },
 		"Topics":         func() error { _, err := s.Topics(ctx, app.ID, page); return err },
 		"Key":            func() error { _, err := s.Key(ctx, freshet.SubscriberKey, app.SubscriberKey); return err },
 		"Audit":          func() error { _, err := s.Audit(ctx, page); return err },
