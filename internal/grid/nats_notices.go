@@ -22,7 +22,7 @@ const (
 	noticeBulk = 256 // in one request
 
 	// noticePatience is how long a change waits for nodes that should be there and do not answer.
-	noticePatience = 2 * time.Second
+	noticePatience = 4 * time.Second
 	noticeQuestion = "notice"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/freshet-io/freshet/internal/catalog"
 )
 
-// Connections are the open streams of this process. The subscriber interface has them.
+// Connections are the open streams of all nodes. Every node's subscriber interface knows its own.
 type Connections interface {
 	Live(filter freshet.ConnectionFilter, offset, limit int64) (list []freshet.Connection, total int64)
 	Connection(id string) (freshet.Connection, bool)
@@ -66,7 +66,7 @@ func (a *api) connections(h huma.API) {
 	tags := []string{adminTag}
 	handle(a, h, huma.Operation{
 		OperationID: "admin-list-connections", Method: http.MethodGet, Path: "/admin/connections", Tags: tags, Security: signedIn,
-		Summary: "See who is subscribed", Description: "Oldest first. Every node answers for its own connections only.",
+		Summary: "See who is subscribed", Description: "Of all nodes: node by node, the oldest first.",
 	}, a.listConnections)
 	handle(a, h, huma.Operation{
 		OperationID: "admin-cut-connection", Method: http.MethodDelete, Path: "/admin/connections/{connection_id}", Tags: tags, Security: signedIn,

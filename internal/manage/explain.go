@@ -28,7 +28,7 @@ type reason struct {
 	Code    string     `json:"code" example:"identical" doc:"For programs; new ones may come"`
 	Message string     `json:"message" example:"The last 3 publications said what was known" doc:"For people"`
 	Since   *time.Time `json:"since,omitempty" doc:"When it began, or last happened"`
-	Count   int64      `json:"count,omitempty" example:"3" doc:"How often it happened, as far as this node knows"`
+	Count   int64      `json:"count,omitempty" example:"3" doc:"How often it happened, as far as the nodes know"`
 }
 
 type explanation struct {
@@ -39,7 +39,7 @@ type explanation struct {
 	Reasons    []reason    `json:"reasons" nullable:"false" doc:"Why nothing is or was sent, the weightiest first; empty: everything is as it should be"`
 }
 
-const explainRules = "Reasons why subscribers get nothing, as far as this node knows: what happened before it had to do with the topic, it does not."
+const explainRules = "Reasons why subscribers get nothing, as far as the nodes know: what happened before one had to do with the topic, it does not."
 
 func (a *api) explains(h huma.API) {
 	handle(a, h, huma.Operation{
@@ -60,7 +60,7 @@ func (a *api) explainConnection(ctx context.Context, in *ConnectionPath) (*body[
 	}
 	c, ok := a.Connections.Connection(in.ConnectionID)
 	if !ok {
-		return nil, freshet.Errorf(freshet.NotFound, "There is no such connection on this node")
+		return nil, freshet.Errorf(freshet.NotFound, "There is no such connection")
 	}
 	out, err := a.explain(ctx, c.TopicID)
 	if err != nil {
@@ -152,7 +152,7 @@ func publicationReasons(access *catalog.Access, l *router.Lately) []reason {
 	polled := access.Topic.Publisher.Type == freshet.HTTPPoller
 	switch {
 	case !l.Followed:
-		add("unknown", "This node has had nothing to do with the topic lately: nobody published or subscribed here", time.Time{}, 0)
+		add("unknown", "No node has had to do with the topic lately: nobody published or subscribed", time.Time{}, 0)
 	case !l.Position.IsZero():
 	case !l.Vanished.IsZero():
 		add("expired", "The document expired or was deleted; the next publication brings another", l.Vanished, 0)

@@ -137,7 +137,7 @@ func parseTime(text string) (time.Time, bool) {
 	return at, err == nil && at.Unix() >= 0
 }
 
-const usageRules = "By the hour of UTC, with what was counted on this node until now; what other nodes counted follows within seconds."
+const usageRules = "By the hour of UTC, with what was counted until now on any node."
 
 func (a *api) usage(h huma.API) {
 	handle(a, h, huma.Operation{

@@ -115,7 +115,7 @@ func (r *Router) Document(ctx context.Context, topic freshet.Topic) (body []byte
 
 // refreshPatience is how long whoever reads a topic waits to be sure of the newest document. After that he gets what this
 // node holds, and hears of the newest as soon as there is a way.
-const refreshPatience = time.Second
+const refreshPatience = 2 * time.Second
 
 // refresh brings the topic up to what was published before the call, on any node.
 func (r *Router) refresh(ctx context.Context, t *topic) {
