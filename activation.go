@@ -34,7 +34,7 @@ type Activation struct {
 
 // ActivationLimits are what the holder may use.
 type ActivationLimits struct {
-	Connections int64 `json:"connections"` // subscribers at once on one node; 0 is any number
+	Connections int64 `json:"connections"` // subscribers at once, on all nodes together; 0 is any number
 }
 
 const (

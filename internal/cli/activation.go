@@ -166,7 +166,7 @@ freshet activation issue --private-key issuer.pem --holder Ada --expires 2027-12
 	flags.Var(&textValue{&edition, "NAME"}, "edition", "Name of the edition")
 	flags.Var(&textValue{&from, "DAY"}, "from", "First day on which the key is good; without it, at once")
 	flags.Var(&textValue{&until, "DAY"}, "expires", "Last day on which the key is good")
-	flags.Var(&countValue{&connections}, "connections", "Subscribers at once on one node; 0 is any number")
+	flags.Var(&countValue{&connections}, "connections", "Subscribers at once, on all nodes together; 0 is any number")
 	return cmd
 }
 

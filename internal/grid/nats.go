@@ -86,6 +86,8 @@ type NATS struct {
 	counters natsCounters
 	purses   purses
 	nodes    natsNodes
+
+	refreshes perSecond
 }
 
 // OpenNATS connects to the servers and makes sure that the streams are there. Its errors are *freshet.Error with one

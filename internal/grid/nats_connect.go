@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/url"
 	"strconv"
 	"strings"
@@ -71,7 +72,7 @@ func (n *NATS) connect(ctx context.Context) error {
 		}
 		if isLasting(err) || !pause(ctx, 250*time.Millisecond) {
 			hint := "check that the servers run and that nats is right"
-			if errors.Is(err, nats.ErrTLS) && n.opts.Certificate == "" {
+			if (errors.Is(err, nats.ErrTLS) || isAlert(err)) && n.opts.Certificate == "" {
 				hint += "; servers that want a certificate take it from nats_certificate and nats_key"
 			}
 			return freshet.Wrap(freshet.Unavailable, err, fmt.Sprintf("NATS cannot be reached at %s (%v): %s", Servers(n.opts.URL), err, hint))
@@ -83,8 +84,13 @@ func (n *NATS) connect(ctx context.Context) error {
 func isLasting(err error) bool {
 	_, path := errors.AsType[*fs.PathError](err)
 	_, verification := errors.AsType[*tls.CertificateVerificationError](err)
-	_, alert := errors.AsType[tls.AlertError](err)
-	return path || verification || alert || errors.Is(err, nats.ErrAuthorization)
+	return path || verification || isAlert(err) || errors.Is(err, nats.ErrAuthorization)
+}
+
+// isAlert reports whether the server refused in TLS. Sometimes a client only sees that it hangs up.
+func isAlert(err error) bool {
+	e, ok := errors.AsType[*net.OpError](err)
+	return ok && e.Op == "remote error"
 }
 
 // Servers is a list of URLs without anything secret.

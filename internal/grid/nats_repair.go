@@ -162,6 +162,27 @@ type freshly struct {
 	next *freshRead
 }
 
+// maxRefreshes is how many reads for newcomers a node asks of the servers in a second. Beyond it, in a storm of subscribers, they
+// begin with what the node holds: the servers have more urgent things to do then.
+const maxRefreshes = 1000
+
+// perSecond allows something so many times a second.
+type perSecond struct {
+	mu     sync.Mutex
+	second int64
+	count  int
+}
+
+func (p *perSecond) allow(now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s := now.Unix(); s != p.second {
+		p.second, p.count = s, 0
+	}
+	p.count++
+	return p.count <= maxRefreshes
+}
+
 // freshRead is a read that has not begun. err is written before done is closed.
 type freshRead struct {
 	done chan struct{}
@@ -182,6 +203,10 @@ func (n *NATS) Refresh(ctx context.Context, topic string) error {
 	f.mu.Lock()
 	mine := f.next
 	if mine == nil {
+		if !n.refreshes.allow(time.Now()) {
+			f.mu.Unlock()
+			return freshet.Errorf(freshet.Unavailable, "Too many reads at once")
+		}
 		mine = &freshRead{done: make(chan struct{})}
 		f.next = mine
 		if !f.busy {

@@ -172,6 +172,17 @@ func TestNodesSignInToServers(t *testing.T) {
 	refusedAtOnce(t, grid.NATSOptions{URL: "nats://freshet:hunter22@" + address}, "Authorization Violation")
 	refusedAtOnce(t, grid.NATSOptions{URL: "nats://" + address}, "Authorization Violation")
 
+	// The least that an account needs; the handbook says so.
+	permissions := func(more ...string) *natsd.SubjectPermission {
+		return &natsd.SubjectPermission{Allow: append(more, "freshet.>", "_INBOX.>")}
+	}
+	address = runServer(t, func(o *natsd.Options) {
+		o.Users = []*natsd.User{{Username: "freshet", Password: "hunter2", Permissions: &natsd.Permissions{
+			Publish: permissions("$JS.API.>"), Subscribe: permissions(),
+		}}}
+	})
+	works(t, grid.NATSOptions{URL: "nats://freshet:hunter2@" + address, Prefix: "freshet"})
+
 	address = runServer(t, func(o *natsd.Options) { o.Authorization = "t0ken" })
 	works(t, grid.NATSOptions{URL: "nats://t0ken@" + address})
 	refusedAtOnce(t, grid.NATSOptions{URL: "nats://t0ken2@" + address}, "Authorization Violation")

@@ -463,6 +463,20 @@ func TestASplitClusterScalesAPIsAndStreamsApart(t *testing.T) {
 	}
 }
 
+// TestStreamsNeedNoRightToWrite: their pods can have a database user of their own.
+func TestStreamsNeedNoRightToWrite(t *testing.T) {
+	o, err := render(t, `{mode: cluster, cluster: {nats: external, split: true}, secrets: {existingSecret: s, keys: {readerDatabase: reader-url}}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, key := range map[string]string{"freshet-api": "database-url", "freshet-subscriber": "reader-url"} {
+		w := workload{pod: o["Deployment/"+name].(*appsv1.Deployment).Spec.Template}
+		if ref := w.env()["FRESHET_DATABASE"].ValueFrom; ref == nil || ref.SecretKeyRef.Key != key || *ref.SecretKeyRef.Optional {
+			t.Errorf("%s: the database comes from %+v", name, ref)
+		}
+	}
+}
+
 func TestTLSAndHostsReachTheIngress(t *testing.T) {
 	o, err := render(t, configurations["single with everything"])
 	if err != nil {

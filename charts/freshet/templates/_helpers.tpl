@@ -125,7 +125,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | quote }}
 {{- include "freshet.secretVariable" (dict "root" $ "name" "FRESHET_TOKEN_SECRET" "key" $keys.tokenSecret "required" false) }}
 {{- include "freshet.secretVariable" (dict "root" $ "name" "FRESHET_ACTIVATION_KEY" "key" $keys.activationKey "required" false) }}
 {{- if include "freshet.isCluster" $ }}
-{{- include "freshet.secretVariable" (dict "root" $ "name" "FRESHET_DATABASE" "key" $keys.database "required" true) }}
+{{- $database := $keys.database }}
+{{- if and (eq .component "subscriber") $keys.readerDatabase }}
+{{- $database = $keys.readerDatabase }}
+{{- end }}
+{{- include "freshet.secretVariable" (dict "root" $ "name" "FRESHET_DATABASE" "key" $database "required" true) }}
 - name: FRESHET_GRID_STORAGE
   value: {{ $.Values.cluster.storage }}
 {{- end }}
