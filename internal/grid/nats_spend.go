@@ -2,6 +2,7 @@ package grid
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
@@ -36,6 +37,7 @@ type purse struct {
 	err     error // of the last refill
 	touched bool  // since the timer last looked
 	waiting int64
+	over    bool // given back: whoever still has it gets another one
 }
 
 func (p *purses) get(counter string, ttl time.Duration) (found *purse, made bool) {
@@ -63,12 +65,28 @@ func (p *purses) drop(old *purse) {
 
 // Spend implements Counters.
 func (n *NATS) Spend(ctx context.Context, counter string, limit int64, ttl time.Duration) (int64, error) {
-	p, made := n.purses.get(counter, ttl)
-	if made && !n.spawn(func() { n.tidy(p) }) {
-		return 0, errClosed
+	for {
+		p, made := n.purses.get(counter, ttl)
+		if made && !n.spawn(func() { n.tidy(p) }) {
+			return 0, errClosed
+		}
+		if sum, err := n.spendFrom(ctx, p, limit); !errors.Is(err, errOver) {
+			return sum, err
+		}
 	}
+}
+
+// errOver says that a purse was given back.
+var errOver = errors.New("grid: the purse is over")
+
+// spendFrom takes one out of a purse.
+func (n *NATS) spendFrom(ctx context.Context, p *purse, limit int64) (sum int64, err error) {
 	p.mu.Lock()
 	for {
+		if p.over {
+			p.mu.Unlock()
+			return 0, errOver
+		}
 		p.touched = true
 		if p.left > 0 {
 			number := p.next
@@ -131,7 +149,7 @@ func (n *NATS) tidy(p *purse) {
 			continue
 		}
 		rest := p.left
-		p.left = 0
+		p.left, p.over = 0, true
 		n.purses.drop(p)
 		p.mu.Unlock()
 		if rest > 0 {
