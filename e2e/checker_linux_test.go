@@ -59,6 +59,8 @@ type run struct {
 	readers sync.WaitGroup
 	acked   atomic.Int64
 	failed  atomic.Int64
+	made    []string // apps whose creation was acknowledged; owned by manage until writers are done
+	token   string
 	events  atomic.Int64
 	resumed atomic.Int64
 }
@@ -92,6 +94,8 @@ func (c *cluster) load(l load) *run {
 		topic.readers = append(topic.readers, f)
 		r.readers.Go(func() { f.follow(reading) })
 	}
+	r.token = a.token
+	r.writers.Go(func() { r.manage(writing) })
 	for _, topic := range r.topics {
 		for w := range l.writers {
 			r.writers.Go(func() { r.write(writing, topic, w, l.pause) })
@@ -130,6 +134,60 @@ func (r *run) write(ctx context.Context, topic *checked, writer int, wait time.D
 		topic.mu.Unlock()
 		time.Sleep(wait + rand.N(30*time.Millisecond))
 	}
+}
+
+// manage makes one app after the other, each on any node: 2xx means that it stays.
+func (r *run) manage(ctx context.Context) {
+	client := &http.Client{Timeout: 20 * time.Second}
+	defer client.CloseIdleConnections()
+	for n := 1; ctx.Err() == nil; n++ {
+		var made named
+		status, err := r.call(client, http.MethodPost, "/api/v1/apps", fmt.Sprintf(`{"name":"app %d"}`, n), &made)
+		if err == nil && status == http.StatusCreated {
+			r.made = append(r.made, made.ID)
+		}
+		time.Sleep(100*time.Millisecond + rand.N(100*time.Millisecond))
+	}
+}
+
+// call asks any node's management API.
+func (r *run) call(client *http.Client, method, path, body string, out any) (status int, err error) {
+	req, err := http.NewRequest(method, "http://"+r.c.gateways[rand.IntN(len(r.c.gateways))]+path, strings.NewReader(body))
+	if err != nil {
+		return 0, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+r.token)
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode < 300 {
+		err = json.Unmarshal(text, out)
+	}
+	return resp.StatusCode, err
+}
+
+// checkMade returns how many apps are lost that were acknowledged.
+func (r *run) checkMade() (lost int) {
+	r.t.Helper()
+	for _, id := range r.made {
+		var found named
+		for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+			status, err := r.call(http.DefaultClient, http.MethodGet, "/api/v1/apps/"+id, "", &found)
+			if err == nil && status == http.StatusOK {
+				break
+			}
+			if err == nil && status == http.StatusNotFound || time.Now().After(deadline) {
+				r.t.Errorf("app %s was acknowledged and is gone: %d, %v", id, status, err)
+				lost++
+				break
+			}
+		}
+	}
+	return lost
 }
 
 func (r *run) post(client *http.Client, topic, body string) (status int, etag string, err error) {
@@ -331,8 +389,9 @@ func (r *run) finish() {
 	for _, topic := range r.topics {
 		lost += topic.check(r.t)
 	}
-	r.t.Logf("%d publications were acknowledged, %d got no answer or an error; %d events were received, %d connections resumed; "+
-		"converged within %v; lost: %d", r.acked.Load(), r.failed.Load(), r.events.Load(), r.resumed.Load(), took.Round(time.Millisecond), lost)
+	lost += r.checkMade()
+	r.t.Logf("%d publications and %d management writes were acknowledged, %d got no answer or an error; %d events were received, %d connections resumed; "+
+		"converged within %v; lost: %d", r.acked.Load(), len(r.made), r.failed.Load(), r.events.Load(), r.resumed.Load(), took.Round(time.Millisecond), lost)
 	if r.acked.Load() < 100 {
 		r.t.Error("too little was published to say anything")
 	}

@@ -93,7 +93,7 @@ func TestWhatOneNodeTookAnotherOneShows(t *testing.T) {
 			continue
 		}
 		feed.Refresh(t.Context())
-		if got := fmt.Sprintf("%s", feed.Begin("").Bytes); !strings.Contains(got, want) {
+		if got := string(feed.Begin("").Bytes); !strings.Contains(got, want) {
 			t.Fatalf("a stream on the other node begins with %s; published was %s", got, want)
 		}
 	}

@@ -343,7 +343,7 @@ export type Quotas = {
 export type Reason = {
   /** For programs; new ones may come */
   code: string;
-  /** How often it happened, as far as this node knows */
+  /** How often it happened, as far as the nodes know */
   count?: number;
   /** For people */
   message: string;
