@@ -414,11 +414,11 @@ func (a *anyNode) checkStreams(round string) {
 		a.publish(204, topic, pk, last)
 		resumed := a.subscribe(topic, url.Values{"X-Sd-Subscriber-Key": sk["X-Sd-Subscriber-Key"], "lastEventId": {s.lastID}})
 		resumed.doc = s.doc
-		if e := resumed.next(); e.name == "patch" || e.name == "snapshot" {
-			resumed.events <- e // one event, whichever it is, leads to the newest
+		if e := resumed.next(); e.name == "patch" {
+			resumed.events <- e // it leads to the newest
 			resumed.until(last)
 		} else {
-			a.t.Fatalf("resuming from %s gets %+v", s.lastID, e)
+			a.t.Fatalf("resuming from %s on node %d gets %+v", s.lastID, resumed.node, e)
 		}
 		resumed.close()
 	}

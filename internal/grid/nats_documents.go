@@ -175,6 +175,7 @@ func (n *NATS) newest(ctx context.Context, s *topicSlot, welcome func(Document))
 		if err != nil {
 			return Document{}, err
 		}
+		patch := rec.patch // which is not kept
 		s.mu.Lock()
 		relation := s.held.relation(rec, seq)
 		if relation == newer {
@@ -182,6 +183,9 @@ func (n *NATS) newest(ctx context.Context, s *topicSlot, welcome func(Document))
 		}
 		if relation != backwards {
 			doc := s.document(content)
+			if rec.change == changePatched && doc.Position == rec.pos {
+				doc.Patch = patch
+			}
 			if welcome != nil {
 				welcome(doc)
 			}

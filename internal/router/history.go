@@ -36,6 +36,13 @@ const (
 
 func (h *history) reset() { *h = history{revisions: h.revisions[:0]} }
 
+// seed begins the history with a version that is known by its position only, and from which the next one leads on.
+func (h *history) seed(cursor fanout.Cursor, pos freshet.Position) {
+	h.reset()
+	h.revisions = append(h.revisions, revision{cursor: cursor, pos: pos})
+	h.stateless = 1
+}
+
 func (h *history) add(r revision) {
 	if r.change.Kind == jsonpatch.Whole {
 		clear(h.revisions)

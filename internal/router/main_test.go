@@ -98,3 +98,41 @@ func TestWhatOneNodeTookAnotherOneShows(t *testing.T) {
 		}
 	}
 }
+
+// TestANodeThatComesLateResumesFromTheVersionBefore: a subscriber who was on another node misses one version and gets the patch.
+func TestANodeThatComesLateResumesFromTheVersionBefore(t *testing.T) {
+	t.Parallel()
+	grids := cluster(t, 2, time.Hour)
+	a, b := router.New(grids[0], router.Options{}), router.New(grids[1], router.Options{})
+	defer a.Close()
+	defer b.Close()
+	topic := freshet.Topic{ID: freshet.NewID(), Publisher: freshet.Publisher{Type: freshet.HTTPPost, Payload: freshet.Payload{Type: freshet.PayloadSnapshot}}}
+	var ids []string
+	for i := range 3 {
+		out, err := a.Publish(t.Context(), &topic, router.Publication{Body: fmt.Appendf(nil, `{"n":%d,"rest":"stays"}`, i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, out.Position.String())
+	}
+	feed, err := b.Subscribe(t.Context(), &topic, router.Variant{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer feed.Close()
+	for lastID, want := range map[string]string{
+		ids[1]: `[{"op":"replace","path":"/n","value":2}]`, ids[0]: `{"n":2,"rest":"stays"}`, "": `{"n":2,"rest":"stays"}`, ids[2]: "",
+	} {
+		got := string(feed.Begin(lastID).Bytes)
+		if !strings.Contains(got, want) || want == "" && got != "" {
+			t.Errorf("from %q it begins with %s", lastID, got)
+		}
+	}
+	if _, err := a.Publish(t.Context(), &topic, router.Publication{Body: []byte(`{"n":3,"rest":"stays"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	feed.Refresh(t.Context())
+	if got := string(feed.Begin(ids[1]).Bytes); !strings.Contains(got, `[{"op":"replace","path":"/n","value":3}]`) {
+		t.Errorf("two versions later it begins with %s", got)
+	}
+}

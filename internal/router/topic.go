@@ -171,10 +171,15 @@ func (t *topic) advance(doc grid.Document) {
 	if doc.Position.Epoch == t.pos.Epoch {
 		delta = t.delta(state)
 	}
+	added := change
+	if t.leadsHere(&doc) {
+		t.history.seed(t.cursor, doc.PatchFrom)
+		added = jsonpatch.Change{Kind: jsonpatch.Patched, Patch: doc.Patch}
+	}
 	t.cursor++
 	t.delivery = t.followed(doc)
 	t.pos, t.state, t.at = doc.Position, state, doc.At
-	t.history.add(revision{cursor: t.cursor, pos: t.pos, state: state, change: change})
+	t.history.add(revision{cursor: t.cursor, pos: t.pos, state: state, change: added})
 	t.frames.reset()
 	for _, f := range t.whole {
 		f.add(change)
@@ -194,6 +199,12 @@ func (t *topic) followed(doc grid.Document) *trace.Delivery {
 	d.Span().Set("freshet.version", doc.Position.String())
 	d.Span().SetInt("freshet.variants", int64(len(t.feeds)))
 	return d
+}
+
+// leadsHere reports whether the first document that this node ever holds tells how it came about. Whoever had the version
+// before, from another node, then gets the patch. Items are compared by their states only.
+func (t *topic) leadsHere(doc *grid.Document) bool {
+	return t.cursor == 0 && len(t.feeds) == 0 && !t.rules.IsItems() && doc.Patch != nil && doc.PatchFrom.Epoch == doc.Position.Epoch
 }
 
 // changeTo is what leads from the held state to the document's. The publisher's own answer is used if it fits.
