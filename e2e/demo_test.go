@@ -122,6 +122,9 @@ func TestTheDemoSaysWhatToType(t *testing.T) {
 	for lines := bufio.NewScanner(out); lines.Scan() && !strings.Contains(lines.Text(), "freshet topics list"); {
 		text.WriteString(lines.Text() + "\n")
 	}
+	if !strings.Contains(text.String(), "/console/ ") {
+		t.Errorf("it does not lead to the console:\n%s", text.String())
+	}
 	follow := ""
 	var curls []string
 	for line := range strings.Lines(strings.ReplaceAll(text.String(), "\\\n", " ")) {

@@ -177,8 +177,9 @@ func demoText(g *demo.Guide) string {
   Freshet demo is running. Nothing is kept; Ctrl-C ends it.
 
   Open
-    %[1]s/
-    %[2]s/api/v1/api-browser/index.html
+    %[1]s/                                   pages that follow live data
+    %[2]s/console/                           the console; sign in as %[11]s, %[12]s
+    %[2]s/api/v1/api-browser/index.html      the API, to browse and to try
 
   Follow, in another terminal
     freshet tail %[5]s%[3]s%[4]s --key %[6]s
