@@ -58,14 +58,14 @@ func TestReadyMeansServingWithEveryCheckPassed(t *testing.T) {
 }
 
 func TestHealthIsOneWordForAdmins(t *testing.T) {
-	r := &readiness{}
+	r := &readiness{parts: []string{"grid", "poll"}}
 	for _, c := range []struct {
-		enter phase
-		want  string
-	}{{starting, "starting"}, {serving, "ready"}, {draining, "draining"}} {
+		enter      phase
+		want, part string
+	}{{starting, "starting", "starting"}, {serving, "ready", "ok"}, {draining, "draining", "draining"}} {
 		r.enter(c.enter)
-		if got, _ := r.Health(t.Context()); got != c.want {
-			t.Errorf("%v: %s, want %s", c.enter, got, c.want)
+		if got, parts := r.Health(t.Context()); got != c.want || parts["grid"] != c.part || parts["poll"] != c.part {
+			t.Errorf("%v: %s %v, want %s, and %s of each part", c.enter, got, parts, c.want, c.part)
 		}
 	}
 	r.enter(serving)

@@ -49,7 +49,10 @@ func Run(ctx context.Context, o Options) error {
 	}
 	defer ports.close()
 
-	r := &readiness{}
+	r := &readiness{parts: []string{"grid"}}
+	for _, role := range o.Settings.Roles {
+		r.parts = append(r.parts, string(role))
+	}
 	failed := make(chan error, 3) // one for each listener; nobody waits to send
 	stages := wire(&o, edition, ports, r, failed)
 	if err := stages.start(ctx); err != nil {

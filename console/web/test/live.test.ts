@@ -1,4 +1,5 @@
 // The parts of the live viewer that must be right whatever arrives.
+import { between, quantile } from '../src/live/figures';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Exact, type Json, parse, print, size } from '../src/live/json';
@@ -86,4 +87,20 @@ test('forms say what the server would', () => {
   for (let i = 0; i < 300; i++) assert.equal(checkJSON(print(document(4), random(3))), undefined);
   const places: [string, number, number][] = [['{\n "a": }', 2, 7], ['', 1, 1], ['[1,]', 1, 4], ['{"a":1,"a":2}', 1, 8], ['"x\n"', 1, 1], ['1 2', 1, 3], ['[01]', 1, 3], ['{a:1}', 1, 2], ['[tru]', 1, 2], ['['.repeat(600), 1, 514]];
   for (const [text, line, column] of places) assert.deepEqual([checkJSON(text)?.line, checkJSON(text)?.column], [line, column], text);
+});
+
+test('percentiles of a moment come from what was counted in it', () => {
+  const bounds = [1, 2, 4];
+  assert.equal(quantile(0.5, [0, 0, 0, 0], bounds), null);
+  assert.equal(quantile(0.5, [0, 10, 0, 0], bounds), 1.5);
+  assert.equal(quantile(0.99, [50, 49, 1, 0], bounds), 2);
+  assert.equal(quantile(0.99, [0, 0, 0, 5], bounds), 4); // beyond the last bound nothing more is known
+  const report = (messages: number, counts: number[]) => ({
+    delivery_lag_bounds_ms: bounds, from: '', to: '', hours: [], total: {
+      messages, bytes: 10 * messages, full_bytes: 100 * messages, bytes_saved: 0, publications: 0, connection_seconds: messages, polls: 0, polls_ok: 0,
+      polls_not_modified: 0, polls_failed: 0, delivery_lag: { p50_ms: 1, p95_ms: 1, p99_ms: 1, counts },
+    },
+  });
+  const now = between(report(100, [100, 0, 0, 0]), report(120, [100, 0, 20, 0]), 5, 2);
+  assert.deepEqual([now.messages, now.bytes, now.full, now.connections, now.p50], [10, 100, 1000, 10, 3]);
 });

@@ -72,6 +72,7 @@ interface HealthAnswer { status: 'ready' | 'starting' | 'draining' | 'failing'; 
 
 export function Health() {
   const health = useLoad(s => get<HealthAnswer>('/admin/health', s), []);
+  useEvery(refreshMs, health.again);
   return (
     <>
       <Head title="Health" actions={<Button icon="renew" onClick={health.again}>Check again</Button>}>Every part of the node that answers.</Head>
@@ -82,9 +83,9 @@ export function Health() {
             <Stat label="Version" value={config.value?.version ?? '–'} hint="of Freshet" />
           </dl>
           <Card flush title="Parts">
-            <Table label="Parts" rows={Object.entries(h.checks).map(([name, said]) => ({ id: name, said }))} columns={[
+            <Table label="Parts" rows={Object.entries(h.checks).map(([name, said]) => ({ id: name, said })).sort((a, b) => order.indexOf(a.id) - order.indexOf(b.id))} columns={[
               { head: 'Part', cell: c => <span class="two-lines"><b>{c.id}</b><small>{parts[c.id] ?? ''}</small></span> },
-              { head: 'State', class: 'right', cell: c => <Badge tone={c.said === 'ok' ? 'ok' : 'bad'}>{c.said}</Badge> }]} />
+              { head: 'State', class: 'right', cell: c => <Badge tone={c.said === 'ok' ? 'ok' : c.said === 'starting' || c.said === 'draining' ? 'warn' : 'bad'}>{c.said}</Badge> }]} />
           </Card>
         </>
       )}</Show>
@@ -92,7 +93,11 @@ export function Health() {
   );
 }
 
-const parts: Record<string, string> = { store: 'The database of accounts, apps and topics', grid: 'What nodes share: documents and notices' };
+const parts: Record<string, string> = {
+  store: 'The database of accounts, apps and topics', grid: 'Newest documents and notices, shared by all nodes', gateway: 'The door to all APIs',
+  manage: 'The management API', publish: 'The publishing API', poll: 'Asks the APIs behind polled topics', subscribe: 'Event streams',
+};
+const order = ['gateway', 'manage', 'publish', 'poll', 'subscribe', 'grid', 'store'];
 
 export function Audit() {
   const [page, setPage] = useState(0);
