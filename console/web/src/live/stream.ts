@@ -12,7 +12,7 @@ export interface Where { url: string; key: string; path: string; signatureKey?: 
 
 interface ErrorData { code?: number; message?: string }
 
-const shortestWait = 1000, longestWait = 30_000;
+const shortestWait = 1000, longestWait = 30_000, longestSilence = 25_000;
 const encoder = new TextEncoder();
 
 /** Follows a topic until it is closed: reconnects after breaks, resumes where it was, stops when the server says no. */
@@ -72,10 +72,13 @@ export class Stream {
     const reader = answer.body.getReader(), decoder = new TextDecoder();
     let rest = '', failed: ErrorData | undefined;
     for (;;) {
-      const { done, value } = await reader.read();
+      const silence = setTimeout(stop, longestSilence); // heartbeats come more often: the connection is dead
+      const { done, value } = await reader.read().finally(() => clearTimeout(silence));
       if (done) return failed;
       this.onBytes(value.byteLength);
-      rest += decoder.decode(value, { stream: true });
+      const piece = decoder.decode(value, { stream: true });
+      rest += piece;
+      if (!piece.includes('\n')) continue; // the midst of a large document, not to be read again with every piece
       const blocks = rest.split('\n\n');
       rest = blocks.pop()!;
       for (const block of blocks) failed = this.take(block) ?? failed;
