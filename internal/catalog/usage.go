@@ -49,11 +49,11 @@ func (c *Catalog) Usage(ctx context.Context, actor *Actor, span Span) ([]freshet
 	return c.store.Usage(ctx, span)
 }
 
-// TopUsage and what it is asked by.
-type (
-	TopUsage = store.TopUsage
-	UsageBy  = store.UsageBy
-)
+// TopUsage is what one of those who use most used in all.
+type TopUsage = store.TopUsage
+
+// UsageBy is by whom usage is summed up.
+type UsageBy = store.UsageBy
 
 // TopUsage returns who used most of something, for admins.
 func (c *Catalog) TopUsage(ctx context.Context, actor *Actor, by UsageBy, order string, span Span, limit int) ([]TopUsage, error) {
