@@ -269,7 +269,7 @@ func TestWithoutForceOnlySubscribersMakeItPublish(t *testing.T) {
 		if resp := h.do(request{topic: "quiet", body: `{"a":`}); resp.StatusCode != 400 {
 			t.Errorf("nonsense: %d", resp.StatusCode)
 		}
-		feed, err := h.router.Subscribe(t.Context(), &h.quiet, router.Variant{Event: "snapshot"})
+		feed, err := h.router.Subscribe(h.t.Context(), &h.quiet, router.Variant{Event: "snapshot"})
 		if err != nil {
 			t.Fatal(err)
 		}
