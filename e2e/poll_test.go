@@ -285,7 +285,7 @@ func TestAFailingSourceIsTold(t *testing.T) {
 	}
 	closed.Close()
 	p.subscribe("/http://" + closed.Addr().String()).expectLast(60100)
-	p.subscribe("/ftp://x/").expectLast(40400)
+	p.subscribe("/ftp://x/").expectLast(40000)
 	p.subscribe("/http://user:pass@x/").expectLast(40000)
 }
 

@@ -10,7 +10,6 @@ import (
 type target struct {
 	path   string // as sent
 	query  string // as sent
-	origin string // of an absolute-form request, as sent: scheme and authority
 	params []param
 }
 
@@ -20,17 +19,17 @@ type param struct {
 	bad         bool   // the value's escapes are broken
 }
 
-// parseTarget reads the request target. The path of an absolute-form request, which clients send to proxies, is what follows its
-// scheme and authority.
+// parseTarget reads the request target. Absolute-form requests, which proxies and some clients send, lose their scheme and
+// authority.
 func parseTarget(raw string) target {
-	var t target
 	if scheme, rest, ok := strings.Cut(raw, "://"); ok && !strings.HasPrefix(raw, "/") && isScheme(scheme) {
-		path := "/"
 		if slash := strings.IndexAny(rest, "/?"); slash >= 0 {
-			path = rest[slash:]
+			raw = rest[slash:]
+		} else {
+			raw = "/"
 		}
-		t.origin, raw = strings.TrimSuffix(raw, path), path
 	}
+	var t target
 	t.path, t.query, _ = strings.Cut(raw, "?")
 	for part := range strings.SplitSeq(t.query, "&") {
 		if part == "" {
@@ -86,9 +85,6 @@ func (t *target) sourceURL() (string, bool) {
 	rest := strings.TrimPrefix(t.path, "/")
 	if scheme, _, ok := strings.Cut(rest, ":/"); ok && canBeScheme(scheme) {
 		return rest, true
-	}
-	if t.origin != "" { // whoever takes us for a proxy names the source like that
-		return t.origin + t.path, true
 	}
 	return "", false
 }
