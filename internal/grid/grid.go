@@ -48,8 +48,8 @@ type Documents interface {
 	// What a watch was told last is no proof: the next call may be late.
 	Confirm(ctx context.Context, topic string, pos freshet.Position) error
 
-	// Refresh returns once the watches of a topic were told of every document that was put before the call, on any node. An error
-	// says that this is not certain; what was told last then is what there is.
+	// Refresh returns once the watches of a topic were told of every document that was put before the call, on any node. An error,
+	// after two seconds at most, says that this is not certain; what was told last then is what there is.
 	Refresh(ctx context.Context, topic string) error
 
 	// Delete drops the topic's document and its history. A document put later begins a new epoch.

@@ -189,6 +189,9 @@ type freshRead struct {
 	err  error
 }
 
+// refreshPatience is how long whoever reads a topic waits to be sure of the newest document.
+const refreshPatience = 2 * time.Second
+
 // Refresh implements Documents. A topic that many come to at once costs few reads.
 func (n *NATS) Refresh(ctx context.Context, topic string) error {
 	if err := n.Check(ctx); err != nil {
@@ -218,6 +221,8 @@ func (n *NATS) Refresh(ctx context.Context, topic string) error {
 		}
 	}
 	f.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, refreshPatience)
+	defer cancel()
 	select {
 	case <-mine.done:
 		return mine.err

@@ -113,14 +113,9 @@ func (r *Router) Document(ctx context.Context, topic freshet.Topic) (body []byte
 	return state.Bytes(), pos, nil
 }
 
-// refreshPatience is how long whoever reads a topic waits to be sure of the newest document. After that he gets what this
+// refresh brings the topic up to what was published before the call, on any node. If nobody can tell, a reader gets what this
 // node holds, and hears of the newest as soon as there is a way.
-const refreshPatience = 2 * time.Second
-
-// refresh brings the topic up to what was published before the call, on any node.
 func (r *Router) refresh(ctx context.Context, t *topic) {
-	ctx, cancel := context.WithTimeout(ctx, refreshPatience)
-	defer cancel()
 	if err := r.grid.Refresh(ctx, t.id); err != nil {
 		r.log.Debug("a reader may get an older document first", "topic", t.id, "err", err)
 	}
