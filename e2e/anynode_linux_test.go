@@ -738,12 +738,12 @@ func (a *anyNode) checkWithoutDatabase(round string) {
 	}
 	user.api(503, "GET", "/apps", nil)
 	a.c.postgres.Start()
-	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-		if user.send("GET", "/api/v1/apps", nil, nil).status == http.StatusOK {
-			break
-		}
-		if time.Now().After(deadline) {
-			a.t.Fatal("the nodes do not find the database again")
+	for node := range a.c.nodes {
+		one := user.at(node)
+		for deadline := time.Now().Add(patience); one.send("GET", "/api/v1/apps", nil, nil).status != http.StatusOK; time.Sleep(50 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				a.t.Fatalf("node %d does not find the database again", node)
+			}
 		}
 	}
 	for _, s := range streams {
@@ -753,8 +753,12 @@ func (a *anyNode) checkWithoutDatabase(round string) {
 
 func (a *anyNode) publishAt(node int, topic, pk, body string) {
 	a.t.Helper()
-	one := &anyNode{t: a.t, c: &cluster{t: a.t, nodes: a.c.nodes[node : node+1], gateways: a.c.gateways[node : node+1]}}
-	one.publish(204, topic, pk, body)
+	a.at(node).publish(204, topic, pk, body)
+}
+
+// at is the same client, of one node only.
+func (a *anyNode) at(node int) *anyNode {
+	return &anyNode{t: a.t, token: a.token, c: &cluster{t: a.t, nodes: a.c.nodes[node : node+1], gateways: a.c.gateways[node : node+1]}}
 }
 
 // checkDrain: a node that is told to stop sends everybody elsewhere, each with an advice of its own when to come back.

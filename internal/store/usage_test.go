@@ -1,10 +1,15 @@
 package store
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/pgtest"
 )
 
 func TestUsageAddsUpByTopicAppAndMonth(t *testing.T) {
@@ -72,4 +77,36 @@ func TestUsageAddsUpByTopicAppAndMonth(t *testing.T) {
 		wantSame(t, must(s.MonthMessages(ctx, []string{user.ID}, freshet.Month(hour)))(t)[user.ID], int64(0))
 		wantSame(t, must(s.AppMonthMessages(ctx, []string{app.ID}, freshet.Month(hour)))(t)[app.ID], int64(0))
 	})
+}
+
+// TestNodesThatWriteTheSameUsageDoNotWaitInACircle: a database that finds a circle ends one of its transactions, which is tried again.
+func TestNodesThatWriteTheSameUsageDoNotWaitInACircle(t *testing.T) {
+	t.Parallel()
+	s := open(t, Location{URL: pgtest.URL(t)})
+	var rows []UsageRow
+	for i := range 40 {
+		rows = append(rows, UsageRow{
+			TopicID: fmt.Sprint("topic-", i), AppID: "app", UserID: fmt.Sprint("user-", i%5),
+			UsageHour: freshet.UsageHour{Hour: freshet.Month(now), Usage: freshet.Usage{Messages: 1}},
+		})
+	}
+	var nodes sync.WaitGroup
+	var tries, batches atomic.Int64
+	for node := range 4 {
+		nodes.Go(func() {
+			for number := range int64(10) {
+				b := UsageBatch{Writer: fmt.Sprint("node-", node), Number: number + 1, At: now}
+				for _, i := range rand.Perm(len(rows)) {
+					b.Rows = append(b.Rows, rows[i])
+				}
+				batches.Add(1)
+				if err := s.Update(t.Context(), func(tx *Tx) error { tries.Add(1); return tx.AddUsage(&b) }); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	nodes.Wait()
+	wantSame(t, tries.Load(), batches.Load())
+	wantSame(t, must(s.MonthMessages(t.Context(), []string{"user-0"}, freshet.Month(now)))(t)["user-0"], int64(4*10*8))
 }
