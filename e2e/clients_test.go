@@ -413,7 +413,7 @@ func breakingPoint(b []byte, withinData bool) (n int, cut bool) {
 	if id < 0 {
 		return len(b), false
 	}
-	return data + rand.IntN(id+1), true
+	return data + rand.IntN(id), true // its last byte is missing at least: with all of it, the clients that need this take it for whole
 }
 
 var npmInstalled sync.Map // of *sync.Once by folder
