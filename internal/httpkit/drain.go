@@ -11,6 +11,9 @@ import (
 const (
 	drainBytes = 64 << 20
 	drainTime  = 10 * time.Second
+
+	// Who asked before sending is told that its body is not wanted. Some send it all the same, without waiting for the answer.
+	drainAsked = time.Second
 )
 
 // DrainBodies sends an answer at once, also one to a body that was not read or not sent, and then reads the rest of the body,
@@ -63,11 +66,11 @@ func (d *drainedWriter) Unwrap() http.ResponseWriter { return d.ResponseWriter }
 func (d *drainedWriter) drain(expects bool) {
 	conn := http.NewResponseController(d.ResponseWriter)
 	_ = conn.Flush()
-	if expects && !d.body.begun { // it is told that its body is not wanted, and need not send it
-		_ = conn.SetReadDeadline(time.Now())
-		return
+	patience := drainTime
+	if expects && !d.body.begun {
+		patience = drainAsked
 	}
-	_ = conn.SetReadDeadline(time.Now().Add(drainTime)) // it stays, so that net/http does not wait either
+	_ = conn.SetReadDeadline(time.Now().Add(patience)) // it stays, so that net/http does not wait either
 	_, _ = io.CopyN(io.Discard, &d.body, drainBytes)
 }
 

@@ -90,8 +90,14 @@ func TestWhoIsRefusedByItsAppTakesNoSeatOfItsAccount(t *testing.T) {
 			t.Fatalf("round %d: %d of the app and %d of another", round, ofApp.Load(), ofOther.Load())
 		}
 		for _, s := range nodes {
+			s.mu.Lock()
+			open := make(map[string]int64)
 			for id, sh := range s.here {
-				for range sh.open {
+				open[id] = sh.open
+			}
+			s.mu.Unlock()
+			for id, n := range open {
+				for range n {
 					s.free(id)
 				}
 			}
