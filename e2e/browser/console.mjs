@@ -308,8 +308,9 @@ async function viewing(page, token, oldKey) {
   await audit(page, 'the explanation');
   await page.screenshot({ path: `${pictures}/12-explain.png` });
   await page.keyboard.press('Escape');
-  await page.getByRole('tree').focus();
-  for (const key of ['End', 'ArrowUp', 'Home', 'ArrowDown', 'ArrowRight']) await page.keyboard.press(key);
+  await page.getByRole('dialog').waitFor({ state: 'hidden' });
+  await page.waitForFunction(() => document.activeElement?.textContent.includes('Explain')); // who opened it has the focus again
+  for (const key of ['End', 'ArrowUp', 'Home', 'ArrowDown', 'ArrowRight']) await page.getByRole('tree').press(key);
   expect(await page.locator('.tree-row.active').count() === 1, 'the keyboard does not move in the tree');
   return { topic, app };
 }
@@ -318,6 +319,7 @@ async function viewing(page, token, oldKey) {
 async function load(page, { topic, app }, token) {
   const row = i => ({ id: i, symbol: 'SYM' + i, bid: i + 0.5, ask: i + 0.7, last: i + 0.6, volume: i * 100, venue: 'XPAR', open: true });
   const doc = Array.from({ length: 500 }, (_, i) => row(i));
+  await page.getByRole('tree').press('Home'); // only what is in view is in the page
   await publish(topic, app.publisher_key, doc);
   await page.getByRole('tree').getByText('[ 500 ]').waitFor();
   await page.evaluate(() => {
