@@ -50,11 +50,11 @@ type Remote struct {
 // Gateway routes requests.
 type Gateway struct {
 	// Static after New.
-	log       *slog.Logger
-	proxies   httpkit.Proxies
-	counter   httpkit.Counter
-	now       func() time.Time
-	transport *straight
+	log      *slog.Logger
+	proxies  httpkit.Proxies
+	counter  httpkit.Counter
+	now      func() time.Time
+	straight *straight
 
 	bodyTimeout time.Duration
 	platform    map[string]http.Handler // by path prefix, "/api/v1"
@@ -68,7 +68,7 @@ type Gateway struct {
 // New makes a gateway that knows the platform's own APIs; Follow tells it about the registered ones. Of several
 // versions of one API, the last one given is also the latest. Close lets go of connections to upstreams.
 func New(o Options) (*Gateway, error) {
-	g := &Gateway{log: o.Log, proxies: o.Proxies, counter: o.Counter, now: o.Now, transport: newStraight(newTransport(o.Timeouts)),
+	g := &Gateway{log: o.Log, proxies: o.Proxies, counter: o.Counter, now: o.Now, straight: newStraight(newTransport(o.Timeouts)),
 		platform: map[string]http.Handler{}}
 	if g.now == nil {
 		g.now = time.Now
@@ -97,7 +97,7 @@ func New(o Options) (*Gateway, error) {
 }
 
 // Close drops idle connections to upstreams.
-func (g *Gateway) Close() { g.transport.close() }
+func (g *Gateway) Close() { g.straight.close() }
 
 func platformPaths(name, version string) []string {
 	if version == "" {

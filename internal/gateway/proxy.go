@@ -59,29 +59,46 @@ func newTransport(t Timeouts) *http.Transport {
 type upstream struct {
 	gateway      *Gateway
 	scheme, host string
+	address      string // to connect to
 	path         string // escaped, without the trailing slash; put before the path of each request
 	strip        string // taken off the path of each request
 	preserveHost bool
+	standard     *httputil.ReverseProxy
 }
 
 // newUpstream reads a URL that was checked before it was stored.
 func newUpstream(g *Gateway, raw string) (*upstream, error) {
-	u, err := url.Parse(raw)
+	to, err := url.Parse(raw)
 	if err != nil {
 		return nil, freshet.Wrap(freshet.Invalid, err, "The upstream is not a URL")
 	}
-	return &upstream{gateway: g, scheme: strings.ToLower(u.Scheme), host: u.Host, path: strings.TrimSuffix(sentPath(u), "/")}, nil
+	u := &upstream{gateway: g, scheme: strings.ToLower(to.Scheme), host: to.Host, address: to.Host, path: strings.TrimSuffix(sentPath(to), "/")}
+	if to.Port() == "" {
+		u.address = net.JoinHostPort(to.Hostname(), "80")
+	}
+	return u, nil
 }
 
-// proxy forwards requests to the upstream. Streams and answers of unknown length are flushed as they come.
-func (u *upstream) proxy() *httputil.ReverseProxy {
-	return &httputil.ReverseProxy{
+// proxy forwards requests to the upstream as it is described now.
+func (u upstream) proxy() http.Handler {
+	// Streams and answers of unknown length are flushed as they come.
+	u.standard = &httputil.ReverseProxy{
 		Rewrite:      u.rewrite,
-		Transport:    u.gateway.transport,
+		Transport:    u.gateway.straight.general,
 		BufferPool:   buffers,
-		ErrorHandler: u.gateway.upstreamFailed,
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) { u.gateway.upstreamFailed(w, r, u.host, err) },
 		ErrorLog:     quiet,
 	}
+	return &u
+}
+
+// ServeHTTP forwards a request.
+func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if u.scheme == "http" && isPlain(r) {
+		u.servePlain(w, r)
+		return
+	}
+	u.standard.ServeHTTP(w, r)
 }
 
 // quiet drops what the proxy says about bodies that break off: the client sees it, and upstreamFailed tells the rest.
@@ -96,17 +113,25 @@ const (
 // hopTexts are what the header says behind the first hop, the second, …
 var hopTexts = [maxHops][]string{{"1"}, {"2"}, {"3"}, {"4"}, {"5"}, {"6"}, {"7"}, {"8"}}
 
-// rewrite makes the request that the upstream gets. Hop-by-hop and client-made forwarding headers are gone already.
-func (u *upstream) rewrite(pr *httputil.ProxyRequest) {
-	in, out := pr.In, pr.Out
-	path := sentPath(in.URL)
-	prefix := ""
+func nextHop(r *http.Request) []string { return hopTexts[min(hops(r), maxHops-1)] }
+
+// target is the path to ask for behind the upstream's own, and what was taken off it.
+func (u *upstream) target(sent *url.URL) (path, prefix string) {
+	path = sentPath(sent)
 	if u.strip != "" {
 		prefix, path = u.strip, path[len(u.strip):]
 	}
 	if path == "" || path[0] != '/' {
 		path = "/" + path
 	}
+	return path, prefix
+}
+
+// rewrite makes the request that the upstream gets the standard way. Hop-by-hop and client-made forwarding headers are gone
+// already.
+func (u *upstream) rewrite(pr *httputil.ProxyRequest) {
+	in, out := pr.In, pr.Out
+	path, prefix := u.target(in.URL)
 	out.URL.Scheme, out.URL.Host = u.scheme, u.host
 	setTarget(out.URL, u.path+path)
 	out.URL.RawQuery = in.URL.RawQuery // as it was sent, whatever the library thinks of it
@@ -114,8 +139,17 @@ func (u *upstream) rewrite(pr *httputil.ProxyRequest) {
 	if u.preserveHost {
 		out.Host = in.Host
 	}
-	forward(in, out.Header, prefix)
-	out.Header[hopHeader] = hopTexts[min(hops(in), maxHops-1)]
+	told := forwarding(in, prefix)
+	for i, name := range forwardingNames {
+		delete(out.Header, name)
+		if told[i] != "" {
+			out.Header[name] = told[i : i+1 : i+1]
+		}
+	}
+	if f := forwarded(in); f != nil {
+		out.Header["Forwarded"] = f
+	}
+	out.Header[hopHeader] = nextHop(in)
 }
 
 // setTarget makes the URL ask for exactly this path. Opaque keeps every byte, but cannot begin with two slashes.
@@ -142,39 +176,46 @@ func hops(r *http.Request) int {
 	return n
 }
 
-// forward tells the upstream who asked, and for what. What a client says about itself counts only when a trusted proxy
-// passed it on.
-func forward(in *http.Request, out http.Header, prefix string) {
+// forwardingNames are the headers that tell an upstream who asked, and for what.
+var forwardingNames = [...]string{"X-Real-Ip", "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host", "X-Forwarded-Port", "X-Forwarded-Prefix"}
+
+// isForwarding reports whether a header is for us alone to say.
+func isForwarding(name string) bool {
+	switch name {
+	case "X-Real-Ip", "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host", "X-Forwarded-Port", "X-Forwarded-Prefix",
+		"Forwarded", hopHeader:
+		return true
+	}
+	return false
+}
+
+// forwarding returns their values; what is empty is not sent. What a client says about itself counts only when a trusted
+// proxy passed it on.
+func forwarding(in *http.Request, prefix string) [len(forwardingNames)]string {
 	client := bareAddress(in.RemoteAddr)
 	proto := "http"
 	if in.TLS != nil {
 		proto = "https"
 	}
-	values := [...]string{client, client, proto, in.Host, localPort(in), prefix} // one allocation for all
-	headers := values[:]
+	told := [...]string{client, client, proto, in.Host, localPort(in), prefix}
 	if peer, ok := in.Context().Value(trustedPeer{}).(string); ok {
-		headers[1] = strings.Join(append(in.Header["X-Forwarded-For"], bareAddress(peer)), ", ")
-		for i, name := range []string{"X-Forwarded-Proto", "X-Forwarded-Host", "X-Forwarded-Port"} {
-			if told := in.Header.Get(name); told != "" {
-				headers[2+i] = told
+		told[1] = strings.Join(append(in.Header["X-Forwarded-For"], bareAddress(peer)), ", ")
+		for i, name := range forwardingNames[2:5] {
+			if said := in.Header.Get(name); said != "" {
+				told[2+i] = said
 			}
 		}
-		headers[5] = strings.TrimSuffix(in.Header.Get("X-Forwarded-Prefix"), "/") + prefix
-		if told, ok := in.Header["Forwarded"]; ok {
-			out["Forwarded"] = told
-		}
+		told[5] = strings.TrimSuffix(in.Header.Get("X-Forwarded-Prefix"), "/") + prefix
 	}
-	out["X-Real-Ip"] = headers[0:1:1]
-	out["X-Forwarded-For"] = headers[1:2:2]
-	out["X-Forwarded-Proto"] = headers[2:3:3]
-	out["X-Forwarded-Host"] = headers[3:4:4]
-	if headers[4] != "" {
-		out["X-Forwarded-Port"] = headers[4:5:5]
+	return told
+}
+
+// forwarded is what a trusted proxy says in the standard's own header.
+func forwarded(in *http.Request) []string {
+	if f, ok := in.Header["Forwarded"]; ok && in.Context().Value(trustedPeer{}) != nil {
+		return f
 	}
-	delete(out, "X-Forwarded-Prefix")
-	if headers[5] != "" {
-		out["X-Forwarded-Prefix"] = headers[5:6:6]
-	}
+	return nil
 }
 
 // bareAddress takes off the port, and the brackets around IPv6.
@@ -214,14 +255,14 @@ type port struct {
 var lastPort atomic.Pointer[port]
 
 // upstreamFailed answers for an upstream that did not.
-func (g *Gateway) upstreamFailed(w http.ResponseWriter, r *http.Request, err error) {
+func (g *Gateway) upstreamFailed(w http.ResponseWriter, r *http.Request, host string, err error) {
 	if r.Context().Err() != nil {
 		panic(http.ErrAbortHandler) // the client has gone; there is nobody to answer
 	}
 	a := classify(err)
 	if a.status >= http.StatusInternalServerError {
 		// Not the URL: the query may carry keys.
-		g.log.Warn("upstream failed", "host", r.URL.Host, "status", a.status, "err", withoutURL(err))
+		g.log.Warn("upstream failed", "host", host, "status", a.status, "err", withoutURL(err))
 	}
 	a.write(w)
 }

@@ -2,18 +2,15 @@ package gateway
 
 import (
 	"context"
-	"errors"
-	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 )
 
-// straight carries plain requests to upstreams in the goroutine that asks for them: no bodies, no TLS, no upgrades, only
-// methods that may be repeated. That is most of the traffic, and the general transport would hand each such request
-// through two goroutines more, at twice the cost. It writes and parses with the standard library; everything else it
-// leaves to the general transport.
+// straight keeps connections to upstreams for plain requests: no bodies, no TLS, no upgrades, only methods that may be
+// repeated. That is most of the traffic, and the standard way would copy each such request and hand it through two
+// goroutines more, at twice the cost. Here it is written to the upstream in the goroutine that serves it, and the answer
+// read there; see plain.go. Everything else goes the standard way.
 type straight struct {
 	// Static after newStraight.
 	general *http.Transport
@@ -29,64 +26,25 @@ func newStraight(general *http.Transport) *straight {
 	return &straight{general: general, timeout: general.ResponseHeaderTimeout, idle: map[string][]*straightConn{}}
 }
 
-// RoundTrip implements http.RoundTripper.
-func (t *straight) RoundTrip(r *http.Request) (*http.Response, error) {
-	if !isPlain(r) {
-		return t.general.RoundTrip(r)
-	}
-	address := r.URL.Host
-	if r.URL.Port() == "" {
-		address = net.JoinHostPort(r.URL.Hostname(), "80")
-	}
+// ask sends a request and waits until its answer begins. The connection is the caller's until it is done with it.
+func (t *straight) ask(r *http.Request, to *upstream) (*straightConn, error) {
 	for {
-		c, reused, err := t.conn(r.Context(), address)
+		c, reused, err := t.conn(r.Context(), to.address)
 		if err != nil {
 			return nil, err
 		}
-		resp, err := c.roundTrip(r)
-		if err == nil {
-			return resp, nil
+		if err = c.ask(r, to); err == nil {
+			return c, nil
 		}
-		_ = c.Close() // it is of no more use
+		c.done(false)
 		if r.Context().Err() != nil {
 			return nil, r.Context().Err()
 		}
-		if !reused || c.answered || isTimeout(err) {
+		if !reused || isTimeout(err) {
 			return nil, err
 		}
 		// The upstream closed the connection while it was idle. Nothing was answered, and asking twice does no harm.
 	}
-}
-
-// isPlain reports whether the request can go straight.
-func isPlain(r *http.Request) bool {
-	switch r.Method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions:
-	default:
-		return false
-	}
-	if r.URL.Scheme != "http" || r.Body != nil && r.Body != http.NoBody || r.ContentLength != 0 || len(r.TransferEncoding) > 0 {
-		return false
-	}
-	if _, upgrade := r.Header["Upgrade"]; upgrade {
-		return false
-	}
-	if _, expects := r.Header["Expect"]; expects {
-		return false
-	}
-	return !strings.ContainsFunc(hostOf(r), func(c rune) bool { return c <= ' ' || c >= 0x7f })
-}
-
-func hostOf(r *http.Request) string {
-	if r.Host != "" {
-		return r.Host
-	}
-	return r.URL.Host
-}
-
-func isTimeout(err error) bool {
-	e, ok := errors.AsType[net.Error](err)
-	return ok && e.Timeout()
 }
 
 // conn takes the connection that was used last and is still good, or makes one.
@@ -120,7 +78,6 @@ func (t *straight) take(address string) *straightConn {
 
 // put keeps a connection for the next request.
 func (t *straight) put(c *straightConn) {
-	c.since = time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed || len(t.idle[c.address]) >= maxIdlePerUpstream {
@@ -141,7 +98,7 @@ func (t *straight) dropIdle() {
 	long := time.Now().Add(-idleTimeout)
 	for address, idle := range t.idle {
 		stale := 0
-		for stale < len(idle) && !idle[stale].since.After(long) {
+		for stale < len(idle) && !idle[stale].begun.After(long) {
 			_ = idle[stale].Close()
 			stale++
 		}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"strings"
 	"syscall"
 	"time"
@@ -24,20 +23,18 @@ type straightConn struct {
 	address   string
 	abort     func()
 	raw       syscall.RawConn // nil if the connection has none
-	ask       func(fd uintptr)
-	silent    bool // what ask found
+	probe     func(fd uintptr)
+	silent    bool // what probe found
 	in        *bufio.Reader
 	out       *bufio.Writer
-	since     time.Time // idle since
 	glance    time.Duration
 	armed     time.Time // the deadline that is set, if it is that of a glance
 
 	// Of the request.
 	ctx      context.Context //nolint:containedctx // it belongs to the request, as the connection does meanwhile
 	release  func() bool     // ends the interest in ctx; nil while there is none
-	begun    time.Time
-	answered bool  // whether the upstream sent anything
-	room     int64 // how much more of a header may come; bodies are not limited
+	begun    time.Time       // when it was asked last
+	room     int64           // how much more of a header may come; bodies are not limited
 	inHeader bool
 }
 
@@ -47,7 +44,7 @@ func newStraightConn(t *straight, address string, raw net.Conn) *straightConn {
 	c.abort = func() { _ = raw.SetDeadline(time.Unix(1, 0)) } // ends whatever waits for the connection
 	if socket, ok := raw.(syscall.Conn); ok {
 		c.raw, _ = socket.SyscallConn() // without it the connection cannot be asked, and is taken at its word
-		c.ask = func(fd uintptr) { c.silent = nothingToRead(fd) }
+		c.probe = func(fd uintptr) { c.silent = nothingToRead(fd) }
 	}
 	return c
 }
@@ -58,7 +55,7 @@ func (c *straightConn) isSilent() bool {
 	if c.raw == nil {
 		return true
 	}
-	return c.raw.Control(c.ask) == nil && c.silent
+	return c.raw.Control(c.probe) == nil && c.silent
 }
 
 var errLongHeader = errors.New("the header of the answer is too long")
@@ -77,9 +74,6 @@ func (c *straightConn) Read(p []byte) (int, error) {
 			return 0, err
 		}
 		n, err = c.Conn.Read(p)
-	}
-	if n > 0 {
-		c.answered = true
 	}
 	c.room -= int64(n)
 	return n, err
@@ -104,25 +98,40 @@ func (c *straightConn) setDeadline(until time.Time) error {
 	return c.ctx.Err()
 }
 
-func (c *straightConn) roundTrip(r *http.Request) (*http.Response, error) {
+// ask sends a request, and waits until its answer begins.
+func (c *straightConn) ask(r *http.Request, to *upstream) error {
 	c.ctx, c.begun = r.Context(), time.Now()
-	c.answered, c.inHeader, c.room = false, true, maxResponseHeader
-	resp, err := c.exchange(r)
+	c.inHeader, c.room = true, maxResponseHeader
+	// Writing needs no deadline of its own: a request without a body fits into the buffers of the system.
+	if c.armed.Before(c.begun.Add(c.glance / 2)) {
+		c.armed = c.begun.Add(c.glance)
+		if err := c.SetReadDeadline(c.armed); err != nil {
+			return err
+		}
+	}
+	if err := c.send(r, to); err != nil {
+		return err
+	}
+	_, err := c.in.Peek(1)
+	return noEOF(err)
+}
+
+// headerRead says that a body follows, which may take its time.
+func (c *straightConn) headerRead() error {
 	c.inHeader = false
-	if err == nil && c.release != nil {
-		err = c.setDeadline(time.Time{}) // the body may take its time
+	if c.release == nil {
+		return nil
 	}
-	if err != nil {
-		c.letGo()
-		return nil, err
+	return c.setDeadline(time.Time{})
+}
+
+// done gives the connection back if it may be kept, nothing is left on it and nobody aborts it.
+func (c *straightConn) done(keep bool) {
+	if intact := c.letGo(); !intact || !keep || c.in.Buffered() > 0 {
+		_ = c.Close()
+		return
 	}
-	b := &straightBody{ReadCloser: resp.Body, conn: c, keep: !resp.Close && !r.Close}
-	if resp.Body == http.NoBody {
-		b.finish(b.keep)
-	} else {
-		resp.Body = b
-	}
-	return resp, nil
+	c.transport.put(c)
 }
 
 // letGo ends the interest in the request, and reports whether nobody aborts the connection.
@@ -132,56 +141,45 @@ func (c *straightConn) letGo() bool {
 	return intact
 }
 
-// exchange sends the request and reads the header of the response.
-func (c *straightConn) exchange(r *http.Request) (*http.Response, error) {
-	// Writing needs no deadline of its own: a request without a body fits into the buffers of the system.
-	if c.armed.Before(c.begun.Add(c.glance / 2)) {
-		c.armed = c.begun.Add(c.glance)
-		if err := c.SetReadDeadline(c.armed); err != nil {
-			return nil, err
-		}
-	}
-	if err := c.send(r); err != nil {
-		return nil, err
-	}
-	for {
-		resp, err := http.ReadResponse(c.in, r)
-		if err != nil {
-			return nil, noEOF(err)
-		}
-		switch {
-		case resp.StatusCode == http.StatusSwitchingProtocols:
-			return nil, errors.New("the upstream switched protocols without being asked")
-		case resp.StatusCode >= http.StatusOK:
-			return resp, nil
-		}
-		if trace := httptrace.ContextClientTrace(r.Context()); trace != nil && trace.Got1xxResponse != nil {
-			if err := trace.Got1xxResponse(resp.StatusCode, map[string][]string(resp.Header)); err != nil {
-				return nil, err
-			}
-		}
-	}
-}
-
 // lineBreaks may be in no value. None is, since each was checked when it was read; this is for what is put in later.
 var lineBreaks = strings.NewReplacer("\r", " ", "\n", " ")
 
 // send writes the request, with its header in no order: the library's way sorts it each time.
-func (c *straightConn) send(r *http.Request) error {
-	c.writeStrings(r.Method, " ", r.URL.RequestURI(), " HTTP/1.1\r\nHost: ", hostOf(r), "\r\n")
+func (c *straightConn) send(r *http.Request, to *upstream) error {
+	path, prefix := to.target(r.URL)
+	c.writeStrings(r.Method, " ", to.path, path)
+	if r.URL.RawQuery != "" || r.URL.ForceQuery {
+		c.writeStrings("?", r.URL.RawQuery)
+	}
+	host := to.host
+	if to.preserveHost {
+		host = r.Host
+	}
+	c.writeStrings(" HTTP/1.1\r\nHost: ", host, "\r\n")
 	for name, values := range r.Header {
-		for _, v := range values {
-			if v == "" && name == "User-Agent" {
-				continue // the proxy's way to say: none
-			}
-			if strings.ContainsAny(v, "\r\n") {
-				v = lineBreaks.Replace(v)
-			}
-			c.writeStrings(name, ": ", v, "\r\n")
+		if !isHopByHop(name) && !isForwarding(name) {
+			c.writeHeader(name, values)
 		}
 	}
+	told := forwarding(r, prefix)
+	for i := range told {
+		if told[i] != "" {
+			c.writeHeader(forwardingNames[i], told[i:i+1])
+		}
+	}
+	c.writeHeader("Forwarded", forwarded(r))
+	c.writeHeader(hopHeader, nextHop(r))
 	c.writeStrings("\r\n")
 	return c.out.Flush() // says also what failed before
+}
+
+func (c *straightConn) writeHeader(name string, values []string) {
+	for _, v := range values {
+		if strings.ContainsAny(v, "\r\n") {
+			v = lineBreaks.Replace(v)
+		}
+		c.writeStrings(name, ": ", v, "\r\n")
+	}
 }
 
 func (c *straightConn) writeStrings(all ...string) {
@@ -196,37 +194,4 @@ func noEOF(err error) error {
 		return io.ErrUnexpectedEOF
 	}
 	return err
-}
-
-// straightBody gives the connection back once the body was read to its end.
-type straightBody struct {
-	io.ReadCloser
-	conn *straightConn
-	keep bool
-	done bool
-}
-
-func (b *straightBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err != nil && !b.done {
-		b.finish(b.keep && errors.Is(err, io.EOF))
-	}
-	return n, err
-}
-
-func (b *straightBody) Close() error {
-	if !b.done {
-		b.finish(false)
-	}
-	return nil
-}
-
-// finish keeps the connection only if nothing is left on it and nobody aborts it.
-func (b *straightBody) finish(keep bool) {
-	b.done = true
-	if intact := b.conn.letGo(); !intact || !keep || b.conn.in.Buffered() > 0 {
-		_ = b.conn.Close()
-		return
-	}
-	b.conn.transport.put(b.conn)
 }

@@ -161,11 +161,11 @@ func TestWhatAnUpstreamSaysUnaskedIsNobodysAnswer(t *testing.T) {
 	if _, err := io.WriteString(conn, "HTTP/1.1 408 Request Timeout\r\nContent-Length: 4\r\n\r\nlate"); err != nil {
 		t.Fatal(err)
 	}
-	idle := w.gateway.transport.take(strings.TrimPrefix(up.url, "http://"))
+	idle := w.gateway.straight.take(strings.TrimPrefix(up.url, "http://"))
 	for idle.isSilent() {
 		runtime.Gosched() // it is on its way
 	}
-	w.gateway.transport.put(idle)
+	w.gateway.straight.put(idle)
 	if a := w.call("GET", "/x"); a.status != http.StatusOK || a.body != "fine" {
 		t.Errorf("the next request gets %d %q", a.status, a.body)
 	}

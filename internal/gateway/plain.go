@@ -1,0 +1,173 @@
+package gateway
+
+import (
+	"errors"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/textproto"
+	"slices"
+	"strings"
+)
+
+// isPlain reports whether a request can go straight to an upstream. Whatever needs more than a look goes the standard way.
+func isPlain(r *http.Request) bool {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+	default:
+		return false
+	}
+	if r.Body != nil && r.Body != http.NoBody || r.ContentLength != 0 || len(r.TransferEncoding) > 0 {
+		return false
+	}
+	for _, name := range [...]string{"Upgrade", "Expect", "Te", "Trailer"} {
+		if _, given := r.Header[name]; given {
+			return false
+		}
+	}
+	for _, v := range r.Header["Connection"] {
+		if !strings.EqualFold(v, "keep-alive") && !strings.EqualFold(v, "close") {
+			return false // it names headers that end here
+		}
+	}
+	return !strings.ContainsFunc(r.Host, func(c rune) bool { return c <= ' ' || c >= 0x7f })
+}
+
+func isTimeout(err error) bool {
+	e, ok := errors.AsType[net.Error](err)
+	return ok && e.Timeout()
+}
+
+// servePlain forwards a plain request as the standard proxy would, but without a copy of it.
+func (u *upstream) servePlain(w http.ResponseWriter, r *http.Request) {
+	c, err := u.gateway.straight.ask(r, u)
+	if err != nil {
+		u.gateway.upstreamFailed(w, r, u.host, err)
+		return
+	}
+	whole := false
+	defer func() { c.done(whole) }() // where the answer breaks off, this ends in a panic
+	if r.Method == http.MethodGet {
+		if status, length, ok := c.shortAnswer(w.Header()); ok {
+			w.WriteHeader(status)
+			c.passShort(w, length)
+			whole = true
+			return
+		}
+	}
+	resp, err := c.answer(w, r)
+	if err != nil {
+		u.gateway.upstreamFailed(w, r, u.host, err)
+		return
+	}
+	passHeader(w.Header(), resp)
+	w.WriteHeader(resp.StatusCode)
+	if resp.Body != http.NoBody {
+		passBody(w, resp, c.in.Buffered() > 0)
+	}
+	whole = !resp.Close
+}
+
+// answer reads the header of an answer, and passes on what comes before it. All of that has one limit.
+func (c *straightConn) answer(w http.ResponseWriter, r *http.Request) (*http.Response, error) {
+	for {
+		resp, err := http.ReadResponse(c.in, r)
+		switch {
+		case err != nil:
+			return nil, noEOF(err)
+		case resp.StatusCode == http.StatusSwitchingProtocols:
+			return nil, errors.New("the upstream switched protocols without being asked")
+		case resp.StatusCode >= http.StatusOK:
+			return resp, c.headerRead()
+		}
+		hint(w, resp)
+	}
+}
+
+// hint passes on what an upstream says before its answer.
+func hint(w http.ResponseWriter, resp *http.Response) {
+	h := w.Header()
+	ours := maps.Clone(h)
+	passHeader(h, resp)
+	w.WriteHeader(resp.StatusCode)
+	clear(h)
+	maps.Copy(h, ours)
+}
+
+// passHeader moves the header of an answer, without what is between the upstream and us alone.
+func passHeader(to http.Header, resp *http.Response) {
+	for _, list := range resp.Header["Connection"] {
+		for name := range strings.SplitSeq(list, ",") {
+			if name = textproto.TrimString(name); name != "" {
+				resp.Header.Del(name)
+			}
+		}
+	}
+	for name, values := range resp.Header {
+		if !isHopByHop(name) {
+			to[name] = values
+		}
+	}
+	if len(resp.Trailer) > 0 {
+		to["Trailer"] = slices.Sorted(maps.Keys(resp.Trailer))
+	}
+}
+
+// isHopByHop reports whether a header speaks of one connection only.
+func isHopByHop(name string) bool {
+	switch name {
+	case "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer",
+		"Transfer-Encoding", "Upgrade":
+		return true
+	}
+	return false
+}
+
+// passBody copies a body, and the trailers behind it. Where it breaks off, so does ours: nobody may take it for whole.
+func passBody(w http.ResponseWriter, resp *http.Response, more bool) {
+	buf := buffers.Get()
+	defer buffers.Put(buf)
+	flush := func() error { return nil }
+	if resp.ContentLength < 0 || isEventStream(resp.Header) {
+		flush = http.NewResponseController(w).Flush
+		if !more {
+			_ = flush() // the body may be long in coming; a failure shows when it is written
+		}
+	}
+	announced := len(resp.Trailer)
+	if err := copyBody(w, resp.Body, buf, flush); err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	for name, values := range resp.Trailer {
+		if len(resp.Trailer) != announced { // there are more than the upstream had announced
+			name = http.TrailerPrefix + name
+		}
+		w.Header()[name] = values
+	}
+}
+
+func copyBody(to io.Writer, from io.Reader, buf []byte, flush func() error) error {
+	for {
+		n, err := from.Read(buf)
+		if n > 0 {
+			if _, err := to.Write(buf[:n]); err != nil {
+				return err
+			}
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func isEventStream(h http.Header) bool {
+	kind := h["Content-Type"]
+	return len(kind) > 0 && strings.HasPrefix(kind[0], "text/event-stream")
+}
