@@ -188,7 +188,7 @@ type unmatched struct {
 }
 
 func notMatched(w http.ResponseWriter, r *http.Request) {
-	httpkit.WriteJSON(w, http.StatusNotFound, unmatched{Message: "API not found with these values", RequestPath: r.URL.Path})
+	httpkit.WriteJSON(w, http.StatusNotFound, unmatched{Message: "API not found with these values", RequestPath: sentPath(r.URL)})
 }
 
 // twoSegments returns "/a/b" for "/a/b/c", and the whole path if it has no more.

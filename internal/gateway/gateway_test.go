@@ -40,7 +40,7 @@ func TestRequestsReachTheAPIThatTheirFirstTwoSegmentsName(t *testing.T) {
 		{"/API/v1/apps", nowhere + `"/API/v1/apps"}` + "\n", 404},
 		{"//api/v1/apps", nowhere + `"//api/v1/apps"}` + "\n", 404},
 		{"/x/../api/v1/apps", nowhere + `"/x/../api/v1/apps"}` + "\n", 404},
-		{"/api%2Fv1/apps", nowhere + `"/api/v1/apps"}` + "\n", 404},
+		{"/api%2Fv1/apps", nowhere + `"/api%2Fv1/apps"}` + "\n", 404},
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		target, err := url.ParseRequestURI(c.path) // as net/http reads a request line

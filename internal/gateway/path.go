@@ -9,6 +9,9 @@ import (
 // It is what routes are matched with, what plugins see and what is forwarded, so that nobody can make one of them see
 // another path than the others.
 func sentPath(u *url.URL) string {
+	if u.Path == "" && u.Opaque == "" {
+		return "/" // http://example.com, as proxies are asked, means its root
+	}
 	if u.RawPath == "" {
 		return u.EscapedPath() // what was sent has the usual escapes and no others
 	}

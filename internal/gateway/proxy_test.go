@@ -42,6 +42,9 @@ func TestRoutingAndStripping(t *testing.T) {
 		{"/strip//double//slash/", "//double//slash/"},
 		{"/strip/./dot", "/./dot"},
 		{"/mock/é", "/mock/%C3%A9"},
+		{"/mock?", "/mock?"},
+		{"/strip?", "/?"},
+		{"http://any.example/strip/x?y", "/x?y"},
 	} {
 		if got := w.rawTarget(c.target); got != c.want {
 			t.Errorf("%s reaches the upstream as %s, want %s", c.target, got, c.want)
@@ -54,6 +57,10 @@ func TestRoutingAndStripping(t *testing.T) {
 	}
 	if a := w.call("GET", "/api/v1/quote"); a.body != "manage /quote" {
 		t.Errorf("the platform's own API answers %s", a.body)
+	}
+	// What the answer names is what was sent, not what it may mean.
+	if a := w.call("GET", "/mock%2Fx%20y?z"); !strings.Contains(a.body, `"request_path":"/mock%2Fx%20y"`) {
+		t.Errorf("an escaped path answers %s", a.body)
 	}
 }
 
@@ -113,8 +120,11 @@ func TestAnAPIAtTheRootGetsWhatNobodyElseDoes(t *testing.T) {
 	up := newUpstreamServer(t)
 	w.register("/", up.URL+"/rest")
 	w.register("/quote", up.URL)
-	for target, want := range map[string]string{"/": "/rest/", "/x/y": "/rest/x/y", "/quote/x": "/quote/x", "/quotes": "/rest/quotes"} {
-		if got := w.upstreamSaw("GET", target).Target; got != want {
+	for target, want := range map[string]string{
+		"/": "/rest/", "/x/y": "/rest/x/y", "/quote/x": "/quote/x", "/quotes": "/rest/quotes",
+		"http://any.example": "/rest/", "http://any.example?x": "/rest/?x",
+	} {
+		if got := w.rawTarget(target); got != want {
 			t.Errorf("%s reaches %s, want %s", target, got, want)
 		}
 	}
@@ -164,8 +174,12 @@ func TestRoutingByHost(t *testing.T) {
 			t.Errorf("%s%s reaches %s, want %s", c.host, c.path, got.Target, c.want)
 		}
 	}
-	if got := w.upstreamSaw("GET", "/x", "X-Host-Override", "mock.example"); got.Target != "/exact/x" {
-		t.Errorf("X-Host-Override reaches %s", got.Target)
+	for _, override := range [][]string{
+		{"X-Host-Override", "mock.example"}, {"X-Host-Override", "nowhere.example", "X-Host-Override", "mock.example"},
+	} {
+		if got := w.upstreamSaw("GET", "/x", override...); got.Target != "/exact/x" {
+			t.Errorf("%s reaches %s", override, got.Target)
+		}
 	}
 	if got := w.upstreamSaw("GET", "/x", "Host", "keep.example"); got.Host != "keep.example" {
 		t.Errorf("a preserved host is %s", got.Host)

@@ -56,7 +56,10 @@ func (t *table) find(r *http.Request, path string) *route {
 		return to
 	}
 	if len(t.hosts)+len(t.suffixes)+len(t.prefixes) > 0 {
-		for _, host := range []string{r.Host, r.Header.Get("X-Host-Override")} {
+		if to := t.byHost(r.Host); to != nil {
+			return to
+		}
+		for _, host := range r.Header["X-Host-Override"] {
 			if to := t.byHost(host); to != nil {
 				return to
 			}
