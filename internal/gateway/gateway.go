@@ -129,6 +129,10 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 		ambiguous.write(w)
 		return
 	}
+	if r.Method == http.MethodTrace || r.Method == http.MethodConnect {
+		g.refuse(w, r, notForProxies)
+		return
+	}
 	g.outdated.wait(r.Context())
 	t := g.table.Load()
 	path := sentPath(r.URL)
@@ -147,7 +151,8 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 		if r.Body != nil && r.Body != http.NoBody {
 			r.Body = &patientBody{ReadCloser: r.Body, conn: http.NewResponseController(w), timeout: g.bodyTimeout}
 		}
-		dropSpoofed(r.Header)
+		dropSpoofed(r)
+		dropTunnels(r.Header)
 		if climbs(path) {
 			g.refuse(w, r, &answer{status: http.StatusBadRequest, message: "The path must not lead upwards"})
 			return
@@ -175,6 +180,10 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 
 // ambiguous is the answer for a request that has two ends, depending on who reads it.
 var ambiguous = &answer{status: http.StatusBadRequest, message: "A request has either Content-Length or Transfer-Encoding, not both"}
+
+// notForProxies is the answer for what would show a client the headers that we add, or make a tunnel of us.
+var notForProxies = &answer{status: http.StatusMethodNotAllowed, message: "Method not allowed",
+	header: []mark{{"Allow", []string{"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"}}}}
 
 // refuse answers without passing the request on.
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, a *answer) {

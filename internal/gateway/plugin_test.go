@@ -92,7 +92,12 @@ func TestKeyAuth(t *testing.T) {
 		{"/hidden?a=1&apikey=apikey%20123%26&b=%7e;c", nil, "/hidden?a=1&b=%7e;c"},
 		{"/hidden?X-Key=apikey%20123%26", []string{"x-key", "apikey 123&"}, "/hidden"},
 	} {
-		s := w.upstreamSaw("GET", c.target, append(c.header, "X-Consumer-ID", "evil", "X-Consumer-Username", "evil")...)
+		// To name a header in Connection is to have it removed on the way; ours must not be.
+		s := w.upstreamSaw("GET", c.target, append(c.header, "X-Consumer-ID", "evil", "X-Consumer-Username", "evil",
+			"Connection", "x-consumer-id, X-Hop , X-CONSUMER-USERNAME", "Connection", "X-Consumer-Custom-ID", "X-Hop", "1")...)
+		if s.Header.Get("X-Hop") != "" {
+			t.Errorf("%s: what ends at this hop came through", c.target)
+		}
 		if s.Target != c.want {
 			t.Errorf("%s reaches the upstream as %s, want %s", c.target, s.Target, c.want)
 		}

@@ -135,6 +135,7 @@ func (u *upstream) rewrite(pr *httputil.ProxyRequest) {
 	out.URL.Scheme, out.URL.Host = u.scheme, u.host
 	setTarget(out.URL, u.path+path)
 	out.URL.RawQuery = in.URL.RawQuery // as it was sent, whatever the library thinks of it
+	out.Trailer = nil                  // announced, but the proxy does not pass them on
 	out.Host = ""
 	if u.preserveHost {
 		out.Host = in.Host

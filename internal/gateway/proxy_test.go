@@ -209,6 +209,8 @@ func TestUpstreamsLearnWhoAskedAndNothingThatClientsInvent(t *testing.T) {
 	spoofed := []string{"X-Forwarded-For", "1.2.3.4", "X-Forwarded-Proto", "https", "X-Forwarded-Host", "evil", "X-Forwarded-Port", "1",
 		"X-Forwarded-Prefix", "/evil", "X-Real-IP", "1.2.3.4", "Forwarded", "for=1.2.3.4", "X-Consumer-ID", "evil", "X-Consumer-Username", "evil",
 		"X-Consumer-Custom-ID", "evil", "X_Consumer_ID", "evil", "X_Forwarded_For", "evil", "X-Consumer-Groups", "evil",
+		"X-Forwarded-Ssl", "evil", "X-Forwarded-Scheme", "evil", "X-Forwarded", "evil", "X_Real-IP", "evil", "X-Credential-Username", "evil",
+		"X-Anonymous-Consumer", "evil", "X-Authenticated-Userid", "evil",
 		"Connection", "X-Secret", "X-Secret", "hop", "Keep-Alive", "x", "Proxy-Authorization", "x", "Te", "gzip", "User-Agent", "me", "X-Kept", "yes"}
 	h := w.upstreamSaw("GET", "/quote/x", spoofed...).Header
 	front := strings.TrimPrefix(w.front.URL, "http://")
@@ -238,10 +240,10 @@ func TestATrustedProxyIsBelieved(t *testing.T) {
 	up := newUpstreamServer(t)
 	w.register("/quote", up.URL)
 	h := w.upstreamSaw("GET", "/quote", "X-Forwarded-For", "6.6.6.6, 1.2.3.4", "X-Forwarded-For", "10.1.1.1", "X-Forwarded-Proto", "https",
-		"X-Forwarded-Host", "public.example", "X-Forwarded-Port", "443", "X-Forwarded-Prefix", "/front").Header
+		"X-Forwarded-Host", "public.example", "X-Forwarded-Port", "443", "X-Forwarded-Prefix", "/front", "X-Forwarded-Ssl", "on").Header
 	for name, want := range map[string]string{
 		"X-Forwarded-For": "6.6.6.6, 1.2.3.4, 10.1.1.1, 127.0.0.1", "X-Real-Ip": "1.2.3.4", "X-Forwarded-Proto": "https",
-		"X-Forwarded-Host": "public.example", "X-Forwarded-Port": "443", "X-Forwarded-Prefix": "/front",
+		"X-Forwarded-Host": "public.example", "X-Forwarded-Port": "443", "X-Forwarded-Prefix": "/front", "X-Forwarded-Ssl": "on",
 	} {
 		if got := strings.Join(h[name], "|"); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
@@ -557,6 +559,23 @@ func mustRequest(t *testing.T, method, target string, body io.Reader) *http.Requ
 	}
 	r.Header.Set("Content-Type", "text/x")
 	return r
+}
+
+func TestNothingMakesATunnelOfTheGateway(t *testing.T) {
+	w := newWorld(t)
+	up := newUpstreamServer(t)
+	w.register("/quote", up.URL)
+	for _, line := range []string{"TRACE /quote", "CONNECT /quote", "CONNECT quote:80", "TRACE /nowhere"} {
+		if status, body := w.raw(line + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); status != http.StatusMethodNotAllowed {
+			t.Errorf("%s answers %d %s", line, status, body)
+		}
+	}
+	for _, protocol := range []string{"h2c", "H2C", "websocket, h2c", "HTTP/2.0", "TLS/1.3"} {
+		h := w.upstreamSaw("GET", "/quote", "Connection", "Upgrade, HTTP2-Settings", "Upgrade", protocol, "HTTP2-Settings", "AAMAAABkAARAAAAAAAIAAAAA").Header
+		if h["Upgrade"] != nil || h["Http2-Settings"] != nil || h["Connection"] != nil {
+			t.Errorf("the upstream is asked to change to %s: %v", protocol, h)
+		}
+	}
 }
 
 func TestALoopEnds(t *testing.T) {

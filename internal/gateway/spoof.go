@@ -2,22 +2,56 @@ package gateway
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 )
 
+// identities are what upstreams of the dialect take for the gateway's word about who asks. Not all of them are ours.
+var identities = []string{"X-Consumer-", "X-Credential-", "X-Anonymous-", "X-Authenticated-"}
+
 // dropSpoofed takes away what only the gateway may say to an upstream. Many servers read X_Consumer_ID as the same
-// header as X-Consumer-ID, so that spelling goes too. The forwarding headers in their usual spelling are the proxy's
-// business: it knows whether to believe them.
-func dropSpoofed(h http.Header) {
-	for name := range h {
+// header as X-Consumer-ID, so that spelling goes too. What is said about the way here stays only if a trusted proxy says
+// it in the usual spelling.
+func dropSpoofed(r *http.Request) {
+	for name := range r.Header {
 		if name == "" || name[0] != 'X' {
 			continue
 		}
-		if hasPrefixLike(name, "X-Consumer-") ||
-			strings.IndexByte(name, '_') >= 0 && (hasPrefixLike(name, "X-Forwarded-") || hasPrefixLike(name, "X-Real-Ip")) {
-			delete(h, name)
+		aboutTheWay := hasPrefixLike(name, "X-Forwarded") || hasPrefixLike(name, "X-Real-Ip")
+		if isIdentity(name) || aboutTheWay && (strings.IndexByte(name, '_') >= 0 || !isTrusted(r)) {
+			delete(r.Header, name)
 		}
 	}
+	if values, ok := r.Header["Connection"]; ok {
+		r.Header["Connection"] = withoutIdentities(values)
+	}
+}
+
+func isIdentity(name string) bool {
+	return slices.ContainsFunc(identities, func(prefix string) bool { return hasPrefixLike(name, prefix) })
+}
+
+func isTrusted(r *http.Request) bool {
+	_, ok := r.Context().Value(trustedPeer{}).(string)
+	return ok
+}
+
+// withoutIdentities takes names out of a Connection header. Whatever is named there ends at this hop; so the proxy would
+// take away what key-auth says about the client, and the upstream would take the client for nobody in particular.
+func withoutIdentities(values []string) []string {
+	const shortest = len("X-Consumer-") // so that the usual values cost nothing
+	if !slices.ContainsFunc(values, func(v string) bool { return len(v) >= shortest }) {
+		return values
+	}
+	var kept []string
+	for _, v := range values {
+		for name := range strings.SplitSeq(v, ",") {
+			if name = strings.TrimSpace(name); name != "" && !isIdentity(name) {
+				kept = append(kept, name)
+			}
+		}
+	}
+	return kept
 }
 
 // hasPrefixLike ignores case and takes an underscore for a dash.
@@ -35,4 +69,18 @@ func hasPrefixLike(name, prefix string) bool {
 		}
 	}
 	return true
+}
+
+// dropTunnels takes away the wish to speak HTTP/2, or anything over TLS, on this connection: an upstream that agrees could
+// be asked for everything it has, and no plugin would see it.
+func dropTunnels(h http.Header) {
+	for _, v := range h["Upgrade"] {
+		for protocol := range strings.SplitSeq(v, ",") {
+			name, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(protocol)), "/")
+			if name == "h2c" || name == "h2" || name == "http" || name == "tls" {
+				delete(h, "Upgrade")
+				return
+			}
+		}
+	}
 }

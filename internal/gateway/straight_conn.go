@@ -152,7 +152,7 @@ func (c *straightConn) send(r *http.Request, to *upstream) error {
 		c.writeStrings("?", r.URL.RawQuery)
 	}
 	host := to.host
-	if to.preserveHost {
+	if to.preserveHost && r.Host != "" { // HTTP/1.0 may have none
 		host = r.Host
 	}
 	c.writeStrings(" HTTP/1.1\r\nHost: ", host, "\r\n")
