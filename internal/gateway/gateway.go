@@ -141,41 +141,48 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 		httpkit.DrainBodies(http.HandlerFunc(notMatched)).ServeHTTP(w, r)
 		return
 	}
-	if to.isProxied {
-		w.Header()["Content-Type"] = nil // what an upstream leaves open is not ours to guess
-		if framed == httpkit.FramedUnknown {
-			// It may have named a length beside its chunks, and somebody in front of us may have believed that one: nothing
-			// more is read from this connection.
-			w.Header().Set("Connection", "close")
-		}
-		if r.Body != nil && r.Body != http.NoBody {
-			r.Body = &patientBody{ReadCloser: r.Body, conn: http.NewResponseController(w), timeout: g.bodyTimeout}
-		}
-		dropSpoofed(r)
-		dropTunnels(r.Header)
-		if climbs(path) {
-			g.refuse(w, r, &answer{status: http.StatusBadRequest, message: "The path must not lead upwards"})
-			return
-		}
-		if hops(r) >= maxHops {
-			g.refuse(w, r, &answer{status: http.StatusLoopDetected, message: "The request goes round in circles"})
-			return
-		}
-	}
-	if len(to.plugins) == 0 {
+	if !to.isProxied && len(to.plugins) == 0 {
 		to.next.ServeHTTP(w, r)
 		return
 	}
-	x := &exchange{r: r, table: t, route: to}
-	a := x.run()
-	if len(x.header) > 0 {
-		w = &marked{ResponseWriter: w, header: x.header}
+	m := &marked{ResponseWriter: w, isProxied: to.isProxied}
+	a := (*answer)(nil)
+	if to.isProxied {
+		if framed == httpkit.FramedUnknown {
+			m.header = hangUp
+		}
+		a = unfit(r, path)
 	}
-	if a != nil {
-		g.refuse(w, r, a)
-		return
+	if a == nil && len(to.plugins) > 0 {
+		x := &exchange{r: r, table: t, route: to}
+		a = x.run()
+		m.header = append(x.header, m.header...)
 	}
-	to.next.ServeHTTP(w, r)
+	switch {
+	case a != nil:
+		g.refuse(m, r, a)
+	case to.isProxied && r.Body != nil && r.Body != http.NoBody:
+		g.upload(m, r, to.next)
+	default:
+		to.next.ServeHTTP(m, r)
+	}
+}
+
+// hangUp ends the connection behind a request that may have named a length beside its chunks: somebody in front of us may
+// have believed that one, so nothing more is read.
+var hangUp = []mark{{"Connection", []string{"close"}}}
+
+// unfit makes a request fit to be seen by plugins and upstreams, or says why it cannot be.
+func unfit(r *http.Request, path string) *answer {
+	dropSpoofed(r)
+	dropTunnels(r.Header)
+	if climbs(path) {
+		return &answer{status: http.StatusBadRequest, message: "The path must not lead upwards"}
+	}
+	if hops(r) >= maxHops {
+		return &answer{status: http.StatusLoopDetected, message: "The request goes round in circles"}
+	}
+	return nil
 }
 
 // ambiguous is the answer for a request that has two ends, depending on who reads it.

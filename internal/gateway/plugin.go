@@ -106,11 +106,13 @@ func (a *answer) write(w http.ResponseWriter) {
 	httpkit.WriteJSON(w, a.status, httpkit.ErrorBody{Message: a.message})
 }
 
-// marked puts the plugins' headers on an answer at the last moment, over what the upstream says about the same.
+// marked puts our headers on an answer at the last moment, over what the upstream says about the same. Any that were put
+// there earlier would be lost if the upstream sent an interim answer first.
 type marked struct {
 	http.ResponseWriter
-	header []mark
-	done   bool
+	header    []mark
+	isProxied bool
+	done      bool
 }
 
 func (m *marked) WriteHeader(status int) {
@@ -135,6 +137,9 @@ func (m *marked) apply() {
 	}
 	for _, own := range m.header {
 		h[own.name] = append(h[own.name], own.values...)
+	}
+	if _, typed := h["Content-Type"]; m.isProxied && !typed {
+		h["Content-Type"] = nil // what an upstream leaves open is not ours to guess
 	}
 }
 

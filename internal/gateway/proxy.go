@@ -281,6 +281,9 @@ func classify(err error) *answer {
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return tooLargeAnswer
 	}
+	if _, broken := errors.AsType[*bodyError](err); broken {
+		return &answer{status: http.StatusBadRequest, message: "The body could not be read to its end"}
+	}
 	if _, unknown := errors.AsType[*net.DNSError](err); unknown {
 		return &answer{status: http.StatusServiceUnavailable, message: "The upstream server is currently unavailable"}
 	}
@@ -289,23 +292,6 @@ func classify(err error) *answer {
 		return &answer{status: http.StatusGatewayTimeout, message: "The upstream server is timing out"}
 	}
 	return &answer{status: http.StatusBadGateway, message: "An invalid response was received from the upstream server"}
-}
-
-// patientBody gives up on a client that stops sending in the middle of a body, since it holds a connection to an
-// upstream. The server then takes the client for gone: the request is canceled and the connection closed.
-type patientBody struct {
-	io.ReadCloser
-	conn    *http.ResponseController
-	timeout time.Duration
-}
-
-func (b *patientBody) Read(p []byte) (int, error) {
-	_ = b.conn.SetReadDeadline(time.Now().Add(b.timeout)) // a connection that has no deadlines has no stalls to fear
-	n, err := b.ReadCloser.Read(p)
-	if errors.Is(err, io.EOF) {
-		_ = b.conn.SetReadDeadline(time.Time{}) // what comes after the body may take its time
-	}
-	return n, err
 }
 
 // buffers are what bodies are copied through.

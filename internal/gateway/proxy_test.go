@@ -343,7 +343,8 @@ func (w *world) answerFor(statuses map[string]int) {
 	}
 }
 
-// rawServer answers every connection with the text, once something was sent, and closes it.
+// rawServer answers every connection with the text, once a request was sent, and closes it. Only a body that it would have
+// to ask for is left unread.
 func rawServer(t *testing.T, text string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -360,7 +361,13 @@ func rawServer(t *testing.T, text string) string {
 			}
 			go func() {
 				defer conn.Close()
-				_, _ = bufio.NewReader(conn).ReadString('\n')
+				r, err := http.ReadRequest(bufio.NewReader(conn))
+				if err != nil {
+					return
+				}
+				if r.Header.Get("Expect") == "" {
+					_, _ = io.Copy(io.Discard, r.Body)
+				}
 				_, _ = io.WriteString(conn, text)
 			}()
 		}

@@ -3,6 +3,7 @@ package httpkit
 import (
 	"io"
 	"net/http"
+	"sync/atomic"
 	"time"
 )
 
@@ -28,7 +29,7 @@ func DrainBodies(next http.Handler) http.Handler {
 		d := &drainedWriter{ResponseWriter: w, body: watchedBody{body: r.Body}}
 		r.Body = &d.body
 		next.ServeHTTP(d, r)
-		if !d.body.done {
+		if !d.body.done.Load() {
 			d.WriteHeader(http.StatusOK) // if nobody did
 			d.drain(r.Header.Get("Expect") != "")
 		}
@@ -44,13 +45,16 @@ type drainedWriter struct {
 
 // WriteHeader implements http.ResponseWriter.
 func (d *drainedWriter) WriteHeader(status int) {
-	if !d.wrote && status >= http.StatusOK {
+	if d.wrote {
+		return
+	}
+	if status >= http.StatusOK { // what comes before does not end anything
 		d.wrote = true
-		if !d.body.done {
+		if !d.body.done.Load() {
 			d.Header().Set("Connection", "close")
 		}
-		d.ResponseWriter.WriteHeader(status)
 	}
+	d.ResponseWriter.WriteHeader(status)
 }
 
 // Write implements http.ResponseWriter.
@@ -67,24 +71,26 @@ func (d *drainedWriter) drain(expects bool) {
 	conn := http.NewResponseController(d.ResponseWriter)
 	_ = conn.Flush()
 	patience := drainTime
-	if expects && !d.body.begun {
+	if expects && !d.body.begun.Load() {
 		patience = drainAsked
 	}
 	_ = conn.SetReadDeadline(time.Now().Add(patience)) // it stays, so that net/http does not wait either
 	_, _ = io.CopyN(io.Discard, &d.body, drainBytes)
 }
 
-// watchedBody knows how far it was read.
+// watchedBody knows how far it was read, perhaps by another goroutine than the one that answers.
 type watchedBody struct {
 	body  io.ReadCloser
-	begun bool
-	done  bool // to the end, or until it failed
+	begun atomic.Bool
+	done  atomic.Bool // to the end, or until it failed
 }
 
 func (b *watchedBody) Read(p []byte) (int, error) {
-	b.begun = true
+	b.begun.Store(true)
 	n, err := b.body.Read(p)
-	b.done = b.done || err != nil
+	if err != nil {
+		b.done.Store(true)
+	}
 	return n, err
 }
 
