@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/textproto"
+	"os"
 	"slices"
 	"strings"
 )
@@ -46,13 +47,18 @@ func (u *upstream) servePlain(w http.ResponseWriter, r *http.Request) {
 		u.gateway.upstreamFailed(w, r, u.host, err)
 		return
 	}
-	whole := false
-	defer func() { c.done(whole) }() // where the answer breaks off, this ends in a panic
+	kept := false
+	defer func() { // where the answer breaks off, this ends in a panic
+		if !kept {
+			c.done(false)
+		}
+	}()
 	if r.Method == http.MethodGet {
 		if status, length, ok := c.shortAnswer(w.Header()); ok {
 			w.WriteHeader(status)
 			c.passShort(w, length)
-			whole = true
+			kept = true
+			c.done(true)
 			return
 		}
 	}
@@ -63,10 +69,10 @@ func (u *upstream) servePlain(w http.ResponseWriter, r *http.Request) {
 	}
 	passHeader(w.Header(), resp)
 	w.WriteHeader(resp.StatusCode)
-	if resp.Body != http.NoBody {
-		passBody(w, resp, c.in.Buffered() > 0)
-	}
-	whole = !resp.Close
+	passBody(w, resp, c.in.Buffered() > 0, func() {
+		kept = true
+		c.done(!resp.Close)
+	})
 }
 
 // answer reads the header of an answer, and passes on what comes before it. All of that has one limit.
@@ -74,8 +80,12 @@ func (c *straightConn) answer(w http.ResponseWriter, r *http.Request) (*http.Res
 	for {
 		resp, err := http.ReadResponse(c.in, r)
 		switch {
+		case err != nil && c.late:
+			return nil, os.ErrDeadlineExceeded
 		case err != nil:
 			return nil, noEOF(err)
+		case resp.StatusCode < http.StatusContinue:
+			return nil, errBadStatus
 		case resp.StatusCode == http.StatusSwitchingProtocols:
 			return nil, errors.New("the upstream switched protocols without being asked")
 		case resp.StatusCode >= http.StatusOK:
@@ -124,8 +134,13 @@ func isHopByHop(name string) bool {
 	return false
 }
 
-// passBody copies a body, and the trailers behind it. Where it breaks off, so does ours: nobody may take it for whole.
-func passBody(w http.ResponseWriter, resp *http.Response, more bool) {
+// passBody copies a body, and the trailers behind it. It says so when it has read all of it, before the client has: the
+// next request may come at once. Where the body breaks off, so does ours: nobody may take it for whole.
+func passBody(w http.ResponseWriter, resp *http.Response, more bool, read func()) {
+	if resp.Body == http.NoBody {
+		read()
+		return
+	}
 	buf := buffers.Get()
 	defer buffers.Put(buf)
 	flush := func() error { return nil }
@@ -136,7 +151,7 @@ func passBody(w http.ResponseWriter, resp *http.Response, more bool) {
 		}
 	}
 	announced := len(resp.Trailer)
-	if err := copyBody(w, resp.Body, buf, flush); err != nil {
+	if err := copyBody(w, resp.Body, buf, flush, read); err != nil {
 		panic(http.ErrAbortHandler)
 	}
 	for name, values := range resp.Trailer {
@@ -147,9 +162,13 @@ func passBody(w http.ResponseWriter, resp *http.Response, more bool) {
 	}
 }
 
-func copyBody(to io.Writer, from io.Reader, buf []byte, flush func() error) error {
+func copyBody(to io.Writer, from io.Reader, buf []byte, flush func() error, read func()) error {
 	for {
 		n, err := from.Read(buf)
+		whole := errors.Is(err, io.EOF)
+		if whole {
+			read()
+		}
 		if n > 0 {
 			if _, err := to.Write(buf[:n]); err != nil {
 				return err
@@ -158,7 +177,7 @@ func copyBody(to io.Writer, from io.Reader, buf []byte, flush func() error) erro
 				return err
 			}
 		}
-		if errors.Is(err, io.EOF) {
+		if whole {
 			return nil
 		}
 		if err != nil {

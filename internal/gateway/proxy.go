@@ -83,8 +83,14 @@ func newUpstream(g *Gateway, raw string) (*upstream, error) {
 func (u upstream) proxy() http.Handler {
 	// Streams and answers of unknown length are flushed as they come.
 	u.standard = &httputil.ReverseProxy{
-		Rewrite:      u.rewrite,
-		Transport:    u.gateway.straight.general,
+		Rewrite:   u.rewrite,
+		Transport: u.gateway.straight.general,
+		ModifyResponse: func(resp *http.Response) error {
+			if resp.StatusCode < http.StatusContinue {
+				return errBadStatus
+			}
+			return nil
+		},
 		BufferPool:   buffers,
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) { u.gateway.upstreamFailed(w, r, u.host, err) },
 		ErrorLog:     quiet,
@@ -100,6 +106,9 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	u.standard.ServeHTTP(w, r)
 }
+
+// errBadStatus is about an answer whose status no server may send on.
+var errBadStatus = errors.New("the status of the answer is below 100")
 
 // quiet drops what the proxy says about bodies that break off: the client sees it, and upstreamFailed tells the rest.
 var quiet = log.New(io.Discard, "", 0)

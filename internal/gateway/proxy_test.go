@@ -306,8 +306,9 @@ func TestBrokenUpstreamsAreAnsweredFor(t *testing.T) {
 	w.register("/unknown", "http://no-such-host.invalid")
 	w.register("/garbage", rawServer(t, "this is not HTTP\r\n\r\n"))
 	w.register("/silent", rawServer(t, ""))
+	w.register("/status", rawServer(t, "HTTP/1.1 099 Low\r\nContent-Length: 2\r\n\r\nok"))
 	w.register("/headers", rawServer(t, "HTTP/1.1 200 OK\r\n"+strings.Repeat("X-A: "+strings.Repeat("x", 1000)+"\r\n", 400)+"\r\n"))
-	w.answerFor(map[string]int{"/refused": 502, "/unknown": 503, "/garbage": 502, "/silent": 502, "/headers": 502})
+	w.answerFor(map[string]int{"/refused": 502, "/unknown": 503, "/garbage": 502, "/silent": 502, "/status": 502, "/headers": 502})
 }
 
 // TestAnUpstreamThatNeverAnswersIsTimedOut has a world of its own: the short limit it needs would, on a busy machine, also
@@ -323,7 +324,9 @@ func TestAnUpstreamThatNeverAnswersIsTimedOut(t *testing.T) {
 	t.Cleanup(func() { close(release); slow.Close() })
 	w := newWorld(t, func(o *Options) { o.Timeouts = Timeouts{Connect: time.Minute, Response: 50 * time.Millisecond} })
 	w.register("/slow", slow.URL)
-	w.answerFor(map[string]int{"/slow": 504})
+	w.register("/begun", stuckServer(t, "HTTP/1.1 200 O"))
+	w.register("/headed", stuckServer(t, "HTTP/1.1 200 OK\r\nContent-Le"))
+	w.answerFor(map[string]int{"/slow": 504, "/begun": 504, "/headed": 504})
 }
 
 // answerFor wants each path, whose upstream is broken, answered with the status and a message, whichever way leads to the
@@ -374,6 +377,23 @@ func rawServer(t *testing.T, text string) string {
 	}()
 	t.Cleanup(func() { l.Close(); <-done })
 	return "http://" + l.Addr().String()
+}
+
+// stuckServer begins every answer with the text and never goes on.
+func stuckServer(t *testing.T, text string) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		_, _ = io.WriteString(conn, text)
+		_, _ = conn.Read(make([]byte, 1)) // until the gateway gives up
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
 }
 
 func TestAnUpstreamThatClosesIdleConnectionsIsAskedAgain(t *testing.T) {

@@ -34,6 +34,7 @@ type straightConn struct {
 	ctx      context.Context //nolint:containedctx // it belongs to the request, as the connection does meanwhile
 	release  func() bool     // ends the interest in ctx; nil while there is none
 	begun    time.Time       // when it was asked last
+	late     bool            // whether the upstream did not answer in time; the library takes half a line for a bad one
 	room     int64           // how much more of a header may come; bodies are not limited
 	inHeader bool
 }
@@ -75,6 +76,7 @@ func (c *straightConn) Read(p []byte) (int, error) {
 		}
 		n, err = c.Conn.Read(p)
 	}
+	c.late = err != nil && isTimeout(err)
 	c.room -= int64(n)
 	return n, err
 }
