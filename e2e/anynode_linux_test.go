@@ -196,7 +196,7 @@ func (a *anyNode) subscribeAt(node int, topic string, query url.Values) *reader 
 		defer close(r.events)
 		defer answer.Body.Close()
 		lines := bufio.NewScanner(answer.Body)
-		lines.Buffer(nil, 1<<20)
+		lines.Buffer(nil, 8<<20)
 		var e readEvent
 		for lines.Scan() {
 			switch field, value, _ := strings.Cut(lines.Text(), ": "); field {
@@ -288,7 +288,8 @@ func TestEveryNodeKnowsWhatAnyNodeAcknowledged(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
 	}
-	c := startCluster(t, 2, loopback(1), noWrap)
+	traces := collectTraces(t)
+	c := startCluster(t, 2, loopback(1), noWrap, "--telemetry-endpoint", traces.url, "--telemetry-sample-percent", "0")
 	known := &sessions{}
 	any := func(t *testing.T) *anyNode { return &anyNode{t: t, c: c, known: known} }
 	for _, part := range []struct {
@@ -299,6 +300,7 @@ func TestEveryNodeKnowsWhatAnyNodeAcknowledged(t *testing.T) {
 		{"accounts and sessions", 2, (*anyNode).checkAccounts},
 		{"publications", 3, (*anyNode).checkPublications},
 		{"streams", 3, (*anyNode).checkStreams},
+		{"traces", 1, traces.check},
 		{"keys", 2, (*anyNode).checkKeys},
 		{"deletion", 3, (*anyNode).checkDeletion},
 		{"gateway", 4, (*anyNode).checkGateway},

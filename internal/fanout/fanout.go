@@ -11,6 +11,7 @@ package fanout
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -65,6 +66,9 @@ func (b *Batch) full() int {
 // Options are the limits of a Fanout. Zero values mean the defaults.
 type Options struct {
 	Log *slog.Logger
+
+	// Node names this process in the identifiers of connections, unlike any other. Empty: a name is made up.
+	Node string
 
 	// Heartbeat is how often a silent stream is given a comment; 10 s by default.
 	Heartbeat time.Duration
@@ -154,6 +158,9 @@ type Stats struct {
 	Lag    histogram.Snapshot // from a change to each member, for those that keep up, however they are served
 }
 
+// NewNode makes up a name for a process.
+func NewNode() string { return fmt.Sprintf("%08x", rand.Uint32()) }
+
 // New starts a Fanout. Close it after use.
 func New(opts Options) (*Fanout, error) {
 	f := &Fanout{
@@ -164,7 +171,7 @@ func New(opts Options) (*Fanout, error) {
 		closed:       make(chan struct{}),
 		gate:         opts.Gate,
 		unmeasured:   opts.Unmeasured,
-		node:         fmt.Sprintf("%08x", rand.Uint32()),
+		node:         cmp.Or(opts.Node, NewNode()),
 	}
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)

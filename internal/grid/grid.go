@@ -75,6 +75,10 @@ type Document struct {
 	// work: a node that holds another version than PatchFrom compares for itself.
 	Patch     []byte
 	PatchFrom freshet.Position
+
+	// Trace is the traceparent of the publication, for nodes that follow it to their subscribers; empty if nobody does. It reaches
+	// watches that are told of a new document, and need not be part of what is read.
+	Trace string
 }
 
 // Content is what a document says. It never changes. Within a process the value that was put comes out again, so that

@@ -1,6 +1,7 @@
 package grid
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -57,8 +58,12 @@ type write struct {
 	checked  string // the subject that expected is about, if it is another one
 	replaces mark   // of the message that is expected; 0 if there is none
 	ttl      time.Duration
+	trace    string // of the publication, if somebody follows it
 	body     []byte
 }
+
+// traceHeader has the name and form that other programs on the same servers know.
+const traceHeader = "traceparent"
 
 // minTTL is the shortest that a server takes; it counts in whole seconds.
 const minTTL = time.Second
@@ -74,6 +79,9 @@ func (w *write) message() *nats.Msg {
 	if w.ttl > 0 {
 		seconds := int64((max(w.ttl, minTTL) + time.Second - 1) / time.Second)
 		msg.Header["Nats-TTL"] = []string{strconv.FormatInt(seconds, 10)}
+	}
+	if w.trace != "" {
+		msg.Header[traceHeader] = []string{w.trace}
 	}
 	return msg
 }
@@ -189,6 +197,7 @@ type message struct {
 	subject string
 	seq     uint64
 	data    []byte
+	trace   string // of the publication, if somebody follows it
 }
 
 // last asks the leader for the newest message of a subject, again and again until it answers.
@@ -214,6 +223,7 @@ func (n *NATS) lastOnce(ctx context.Context, stream, subject string) (message, e
 		Message struct {
 			Subject string `json:"subject"`
 			Seq     uint64 `json:"seq"`
+			Header  []byte `json:"hdrs"`
 			Data    []byte `json:"data"`
 		} `json:"message"`
 	}
@@ -225,7 +235,19 @@ func (n *NATS) lastOnce(ctx context.Context, stream, subject string) (message, e
 		return message{}, nil
 	}
 	m := answer.Message
-	return message{m.Subject, m.Seq, m.Data}, err
+	return message{m.Subject, m.Seq, m.Data, traceIn(m.Header)}, err
+}
+
+// traceIn finds the trace in headers as they stand on the wire. Most have none and are not taken apart.
+func traceIn(raw []byte) string {
+	if !bytes.Contains(raw, []byte(traceHeader)) {
+		return ""
+	}
+	header, err := nats.DecodeHeadersMsg(raw)
+	if err != nil {
+		return ""
+	}
+	return header.Get(traceHeader)
 }
 
 // api calls JetStream. An error in the answer is the answer's own matter.
@@ -273,7 +295,7 @@ func (n *NATS) batch(ctx context.Context, stream string, request any, each func(
 		switch status := msg.Header.Get("Status"); status {
 		case "":
 			seq, _ := strconv.ParseUint(msg.Header.Get("Nats-Sequence"), 10, 64)
-			each(message{msg.Header.Get("Nats-Subject"), seq, msg.Data})
+			each(message{msg.Header.Get("Nats-Subject"), seq, msg.Data, msg.Header.Get(traceHeader)})
 		case "204": // the end
 			upTo, _ = strconv.ParseUint(msg.Header.Get("Nats-UpTo-Sequence"), 10, 64)
 			return upTo, nil

@@ -221,6 +221,7 @@ func (n *NATS) goBack(ctx context.Context, s *topicSlot, rec *record, seq uint64
 	m := newMark()
 	reborn.marks = follow(m, rec.marks)
 	reborn.pos, reborn.step, reborn.change, reborn.patch = freshet.Position{Epoch: n.epochs.next(), Version: 1}, 1, changeWhole, nil
+	reborn.trace = "" // nobody published it
 	_, err = n.store(ctx, n.docWrite(s, &reborn, seq, rec.marks[0]), m)
 	if errors.Is(err, ErrConflict) || errors.Is(err, errOvertaken) {
 		err = nil
@@ -239,6 +240,7 @@ func (n *NATS) read(ctx context.Context, s *topicSlot) (*record, uint64, Content
 		if err != nil {
 			return nil, 0, nil, freshet.Wrap(freshet.Internal, err, "A document in the cluster cannot be read")
 		}
+		rec.trace = msg.trace
 		content, err := n.content(ctx, s.topic, rec)
 		if errors.Is(err, errParts) {
 			continue // replaced meanwhile
@@ -264,8 +266,8 @@ func (s *topicSlot) take(n *NATS, rec *record, seq uint64, content Content) {
 	s.arm(n)
 }
 
-// strip drops what is only needed once: the document and its patch.
-func (r *record) strip() { r.base.inline, r.base.packed, r.patch = nil, nil, nil }
+// strip drops what is only needed once: the document, its patch and who follows it.
+func (r *record) strip() { r.base.inline, r.base.packed, r.patch, r.trace = nil, nil, nil, "" }
 
 // document is what watches are told about the held message. The caller holds mu.
 func (s *topicSlot) document(content Content) Document {
@@ -273,7 +275,7 @@ func (s *topicSlot) document(content Content) Document {
 		return Document{}
 	}
 	rec := s.held.rec
-	doc := Document{Position: rec.pos, Content: content, At: rec.at}
+	doc := Document{Position: rec.pos, Content: content, At: rec.at, Trace: rec.trace}
 	if rec.change != changeUnknown && rec.pos.Version > 1 {
 		doc.PatchFrom = freshet.Position{Epoch: rec.pos.Epoch, Version: rec.pos.Version - 1}
 		if rec.change == changePatched {
@@ -388,7 +390,7 @@ func (n *NATS) put(ctx context.Context, s *topicSlot, h held, doc Document) (fre
 
 // successor is the record that comes after the held one, without its content.
 func (n *NATS) successor(h *held, doc Document, m mark) *record {
-	rec := &record{at: doc.At, marks: []mark{m}}
+	rec := &record{at: doc.At, marks: []mark{m}, trace: doc.Trace}
 	if h.rec != nil {
 		rec.marks = follow(m, h.rec.marks)
 	}
@@ -414,7 +416,7 @@ func (n *NATS) successor(h *held, doc Document, m mark) *record {
 const ttlSlack = time.Minute
 
 func (n *NATS) docWrite(s *topicSlot, rec *record, expected uint64, replaces mark) *write {
-	w := &write{subject: s.subject, expected: expected, replaces: replaces, body: rec.encode()}
+	w := &write{subject: s.subject, expected: expected, replaces: replaces, trace: rec.trace, body: rec.encode()}
 	if n.opts.MessageTTL > 0 {
 		w.ttl = max(0, time.Until(rec.at.Add(n.opts.MessageTTL))) + ttlSlack
 	}
@@ -505,24 +507,24 @@ func (n *NATS) hear(inbox <-chan *nats.Msg) {
 			return
 		case msg := <-inbox:
 			seq, _ := strconv.ParseUint(msg.Header.Get("Nats-Sequence"), 10, 64)
-			n.news(msg.Subject, seq, msg.Data)
+			n.news(message{msg.Subject, seq, msg.Data, msg.Header.Get(traceHeader)})
 		}
 	}
 }
 
 // news is a message that may be the newest of its topic, or any older one.
-func (n *NATS) news(subject string, seq uint64, data []byte) {
+func (n *NATS) news(msg message) {
 	n.mu.Lock()
-	s := n.slots[subject[strings.LastIndexByte(subject, '.')+1:]]
+	s := n.slots[msg.subject[strings.LastIndexByte(msg.subject, '.')+1:]]
 	n.mu.Unlock()
-	if s == nil || seq == 0 {
+	if s == nil || msg.seq == 0 {
 		return
 	}
-	marks, _, err := unseal(data)
+	marks, _, err := unseal(msg.data)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.held.known && seq <= s.held.seq || len(s.watches) == 0 {
-		if seq == s.held.seq {
+	if s.held.known && msg.seq <= s.held.seq || len(s.watches) == 0 {
+		if msg.seq == s.held.seq {
 			s.heard = time.Now()
 		}
 		return // known already, like all that this node wrote itself
@@ -531,12 +533,13 @@ func (n *NATS) news(subject string, seq uint64, data []byte) {
 	if err == nil && len(marks) > 0 {
 		mine = s.own[marks[0]]
 	}
-	rec, err := decodeRecord(data)
+	rec, err := decodeRecord(msg.data)
 	if err != nil {
 		n.log.Error("news of a document cannot be read", "topic", s.topic, "err", err)
 		return
 	}
-	switch s.held.relation(rec, seq) {
+	rec.trace = msg.trace
+	switch s.held.relation(rec, msg.seq) {
 	case same:
 	case backwards:
 		n.suspect(s)
@@ -552,7 +555,7 @@ func (n *NATS) news(subject string, seq uint64, data []byte) {
 			n.suspect(s)
 			return
 		}
-		s.take(n, rec, seq, content)
+		s.take(n, rec, msg.seq, content)
 	}
 }
 

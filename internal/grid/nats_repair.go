@@ -339,9 +339,7 @@ func (n *NATS) sweepSlice(stream string, slots []*topicSlot, since uint64) error
 	for i, s := range slots {
 		subjects[i] = s.subject
 	}
-	upTo, err := n.batch(n.ctx, stream, map[string]any{"multi_last": subjects, "seq": since + 1}, func(m message) {
-		n.news(m.subject, m.seq, m.data)
-	})
+	upTo, err := n.batch(n.ctx, stream, map[string]any{"multi_last": subjects, "seq": since + 1}, n.news)
 	if err != nil {
 		return err
 	}

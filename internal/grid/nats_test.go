@@ -107,6 +107,36 @@ func TestLargeDocumentsTravelInParts(t *testing.T) {
 	}
 }
 
+// TestTheTraceOfAPublicationGoesWithItsRevision, and only with that one, whether it is heard or has to be read.
+func TestTheTraceOfAPublicationGoesWithItsRevision(t *testing.T) {
+	t.Parallel()
+	noise := make([]byte, 3<<20) // too long for one message, so that the other node reads it
+	for i := range noise {
+		noise[i] = byte(rand.IntN(256))
+	}
+	n := nodes(t, 2, grid.NATSOptions{})
+	here, there := watch(t, n[0], "a"), watch(t, n[1], "a")
+	var pos freshet.Position
+	for _, doc := range []grid.Document{
+		{Content: grid.Raw("1"), Trace: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"},
+		{Content: grid.Raw("2")},
+		{Content: grid.Raw(noise), Trace: "00-4bf92f3577b34da6a3ce929d0e0e4736-b7ad6b7169203331-01"},
+		{Content: grid.Raw(noise[1:])},
+	} {
+		var err error
+		doc.At = time.Now()
+		if pos, err = n[0].Put(t.Context(), "a", pos, doc); err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range []*watched{here, there} {
+			eventually(t, func() bool { return w.last().Position == pos })
+			if got := w.last().Trace; got != doc.Trace {
+				t.Errorf("of %q a node is told %q", doc.Trace, got)
+			}
+		}
+	}
+}
+
 // stepped is content that counts how it is asked for.
 type stepped struct {
 	whole string

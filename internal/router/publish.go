@@ -116,10 +116,7 @@ func (t *topic) publish(ctx context.Context, p Publication, force bool) (Outcome
 
 // put gives a document to the grid. The caller holds t.publishing.
 func (t *topic) put(ctx context.Context, span *trace.Span, expected freshet.Position, doc grid.Document) (freshet.Position, error) {
-	if span != nil {
-		t.setPutting(putting{doc.Content, span})
-		defer t.setPutting(putting{})
-	}
+	doc.Trace = span.Parent().String()
 	storing := span.Child("store", trace.Client)
 	defer storing.End()
 	pos, err := t.router.grid.Put(ctx, t.id, expected, doc)
@@ -130,12 +127,6 @@ func (t *topic) put(ctx context.Context, span *trace.Span, expected freshet.Posi
 	doc.Position = pos
 	t.changed(doc) // the grid may tell us later, but the next publication must not wait for that
 	return pos, nil
-}
-
-func (t *topic) setPutting(p putting) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.putting = p
 }
 
 // dueForRenewal reports whether publishing the same again must be told to the grid, so that the document does not expire. A

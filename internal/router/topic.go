@@ -49,14 +49,7 @@ type topic struct {
 	expiry  *time.Timer // of the oldest item
 	lately  Lately
 
-	putting  putting         // what is on its way through the grid
 	delivery *trace.Delivery // of the revision being added; nil: nobody follows it
-}
-
-// putting is a publication that somebody follows, while the grid has it. The grid hands back the very content that it was given.
-type putting struct {
-	content grid.Content
-	span    *trace.Span
 }
 
 // stored carries a state through the grid without a detour over bytes.
@@ -177,7 +170,7 @@ func (t *topic) advance(doc grid.Document) {
 		added = jsonpatch.Change{Kind: jsonpatch.Patched, Patch: doc.Patch}
 	}
 	t.cursor++
-	t.delivery = t.followed(doc)
+	t.delivery = t.followed(&doc)
 	t.pos, t.state, t.at = doc.Position, state, doc.At
 	t.history.add(revision{cursor: t.cursor, pos: t.pos, state: state, change: added})
 	t.frames.reset()
@@ -189,12 +182,15 @@ func (t *topic) advance(doc grid.Document) {
 	t.armExpiry()
 }
 
-// followed begins the delivery of a document whose publication is followed.
-func (t *topic) followed(doc grid.Document) *trace.Delivery {
-	if t.putting.span == nil || t.putting.content != doc.Content || len(t.feeds) == 0 {
+// followed begins the delivery of a document whose publication is followed, on whichever node that began.
+func (t *topic) followed(doc *grid.Document) *trace.Delivery {
+	if doc.Trace == "" || len(t.feeds) == 0 {
 		return nil
 	}
-	d := t.router.tracer.Deliver(t.putting.span.Parent())
+	d := t.router.tracer.Deliver(trace.ParseParent(doc.Trace))
+	if d == nil {
+		return nil
+	}
 	d.Span().Set("freshet.topic", t.id)
 	d.Span().Set("freshet.version", doc.Position.String())
 	d.Span().SetInt("freshet.variants", int64(len(t.feeds)))

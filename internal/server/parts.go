@@ -31,6 +31,7 @@ type parts struct {
 	// Static after wire.
 	settings *settings.Settings
 	version  string
+	node     string // what this process is called
 	ports    *ports
 	edition  freshet.Edition
 	log      *slog.Logger
@@ -141,7 +142,7 @@ func (p *parts) openTracer(context.Context) error {
 	}
 	header, _ := settings.ParseHeaders(s.Headers.Reveal()) // checked when they were read
 	p.tracer = trace.New(trace.Options{
-		Endpoint: s.Endpoint, Header: header, Ratio: float64(s.SamplePercent) / 100, Version: p.version, Node: freshet.NewID(), Log: p.log,
+		Endpoint: s.Endpoint, Header: header, Ratio: float64(s.SamplePercent) / 100, Version: p.version, Node: p.node, Log: p.log,
 	})
 	return nil
 }
@@ -333,7 +334,7 @@ func (p *parts) usageReport() manage.Usage {
 func (p *parts) openSubscriber(context.Context) (err error) {
 	s := &p.settings.Subscriber
 	p.gate = p.newGate()
-	p.fanout, err = fanout.New(fanout.Options{Log: p.log, Gate: p.gate, Heartbeat: s.Heartbeat, WriteTimeout: s.WriteTimeout})
+	p.fanout, err = fanout.New(fanout.Options{Log: p.log, Node: p.node, Gate: p.gate, Heartbeat: s.Heartbeat, WriteTimeout: s.WriteTimeout})
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/freshet-io/freshet/internal/fanout"
 	"github.com/freshet-io/freshet/internal/settings"
 )
 
@@ -25,6 +26,8 @@ type Options struct {
 	Log      *slog.Logger
 	Banner   io.Writer // where a person is looking; nil when nobody is
 	Colour   bool      // whether the banner may be coloured
+
+	node string // what this process is called in logs, traces and lists of connections; made by Run
 
 	// Ready is told the real addresses once everything works; nil if nobody wants to know.
 	Ready func(Addresses)
@@ -37,6 +40,7 @@ type Addresses struct{ Gateway, Admin, Subscriber string }
 // time, and an error when the server could not start or a part of it failed.
 func Run(ctx context.Context, o Options) error {
 	startedAt := time.Now()
+	o.node = fanout.NewNode()
 	prepareProcess(o.Log, os.DirFS("/"))
 
 	edition, err := activate(&o.Settings, startedAt, o.Log)
@@ -64,7 +68,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	o.Log.Info("ready", append(ports.attrs(), "version", o.Version, "environment", o.Settings.Environment, "edition", edition.Name,
-		"took_ms", time.Since(startedAt).Milliseconds())...)
+		"node", o.node, "took_ms", time.Since(startedAt).Milliseconds())...)
 	if o.Banner != nil {
 		printBanner(&o, ports)
 	}

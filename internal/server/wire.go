@@ -24,7 +24,7 @@ import (
 //   - then the parts, each before what it stands on;
 //   - the admin listener last, so that probes and metrics show the whole drain.
 func wire(o *Options, edition freshet.Edition, p *ports, r *readiness, failed chan<- error) *stages {
-	parts := &parts{settings: &o.Settings, version: o.Version, edition: edition, ports: p, log: o.Log, health: r}
+	parts := &parts{settings: &o.Settings, version: o.Version, node: o.node, edition: edition, ports: p, log: o.Log, health: r}
 	metrics := newMetrics(o.Version)
 	parts.administration.expected = o.Settings.Has(settings.RoleGateway)
 	admin := newWeb(p.admin, guardAdmin(p.admin.Addr(), o.Settings.Admin.Token, adminHandler(r, metrics, &parts.administration, o.Log)), o.Log)
