@@ -14,7 +14,7 @@ import (
 )
 
 // TestAlertRulesLoadAsTheyAre reads them as strictly as Prometheus does: no member that it does not know, durations that it can
-// read, and texts whose templates parse. What it cannot check is PromQL itself; `promtool check rules observe/alerts.yaml` does.
+// read, and texts whose templates parse. What it cannot check is PromQL itself; e2e has a real Prometheus do that.
 func TestAlertRulesLoadAsTheyAre(t *testing.T) {
 	raw, err := os.ReadFile("../../observe/alerts.yaml")
 	if err != nil {
