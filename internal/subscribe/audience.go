@@ -99,7 +99,7 @@ func newRegistry(parts Parts, opts *Options, left func()) *registry {
 		audiences: make(map[askKey]*audience),
 		spent:     make(map[usage.Owner]struct{}),
 		notices:   make(map[grid.Notice]struct{}),
-		seats:     newSeats(parts.Log, parts.Counters),
+		seats:     newSeats(parts.Log, parts.Counters, opts.SeatWait),
 		meter:     parts.Meter,
 		stats:     newStats(),
 	}
@@ -271,12 +271,12 @@ func (g *group) watch(changed func()) (stop func()) {
 
 // leave takes a member out. It may run in an event loop, so what takes time is left to run.
 func (r *registry) leave(g *group) {
-	defer r.left() // last: whoever sees that somebody went finds the seat free
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seats.free(g.audience.userID)
 	r.seats.free(g.audience.appID)
-	r.freeEdition()
+	r.left()        // now: whoever sees that somebody went finds the seat free
+	r.freeEdition() // after that: whoever waits for it finds that somebody went
 	r.stats.connect(g.key.variant, -1)
 	if g.counter != nil {
 		g.counter.Connect(-1)

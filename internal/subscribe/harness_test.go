@@ -65,6 +65,7 @@ type options struct {
 	recheck      time.Duration
 	longPoll     time.Duration
 	snapshot     time.Duration
+	seatWait     time.Duration
 	max          int64
 	perAccount   int64
 	perApp       int64
@@ -115,7 +116,7 @@ func newHarness(t *testing.T, opts options, ln dialer, loops int) *harness {
 	}
 	h.server = subscribe.New(
 		subscribe.Parts{Log: log, Catalog: h.catalog, Router: h.router, Fanout: h.fanout, Notices: h.grid, Sources: h.grid, Counters: h.grid, Meter: h.meter},
-		subscribe.Options{MaxConnections: opts.max, Recheck: opts.recheck, LongPoll: orHour(opts.longPoll), SnapshotTimeout: orHour(opts.snapshot)})
+		subscribe.Options{MaxConnections: opts.max, SeatWait: opts.seatWait, Recheck: opts.recheck, LongPoll: orHour(opts.longPoll), SnapshotTimeout: orHour(opts.snapshot)})
 	h.catalog.quotas.MessagesPerMonth, h.catalog.appQuotas.MessagesPerMonth = opts.messages, opts.appMessages
 	h.http = &http.Server{Handler: h.server}
 	var served net.Listener = ln

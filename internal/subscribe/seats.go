@@ -20,6 +20,7 @@ type seats struct {
 	// Static after newSeats.
 	log      *slog.Logger
 	counters grid.Counters // nil: there are no other nodes
+	patience time.Duration // how long somebody waits for a seat to become free
 	wake     chan struct{} // of run; holds one
 	done     chan struct{}
 	finished chan struct{}
@@ -37,6 +38,8 @@ type share struct {
 	period  int64
 	told    int64 // as part of the counter of the period
 	ahead   int64 // as part of the next one's
+
+	gone chan struct{} // closed once everybody knows that a connection went; nil: nobody waits for that
 }
 
 // seatPeriod is how long a counter lives. The clocks of nodes may differ by half of it.
@@ -45,9 +48,9 @@ const seatPeriod = 20 * time.Second
 // seatTimeout is how long a subscriber waits for the count; after that it is let in.
 const seatTimeout = 2 * time.Second
 
-func newSeats(log *slog.Logger, counters grid.Counters) *seats {
+func newSeats(log *slog.Logger, counters grid.Counters, patience time.Duration) *seats {
 	s := &seats{
-		log: log, counters: counters, wake: make(chan struct{}, 1), done: make(chan struct{}), finished: make(chan struct{}),
+		log: log, counters: counters, patience: patience, wake: make(chan struct{}, 1), done: make(chan struct{}), finished: make(chan struct{}),
 		here: make(map[string]*share), changed: make(map[string]struct{}),
 	}
 	go s.run()
@@ -82,7 +85,60 @@ func (s *seats) takeAll(ctx context.Context, claims ...claim) error {
 }
 
 // take counts a connection in for one owner.
-func (s *seats) take(ctx context.Context, c claim) error {
+func (s *seats) take(ctx context.Context, c claim) (err error) {
+	s.patiently(ctx, c, func() bool {
+		err = s.takeOnce(ctx, c)
+		return freshet.KindOf(err) != freshet.ConnectionLimit
+	})
+	return err
+}
+
+// seatTries bounds what somebody costs whom the owner has no seat for, while others come and go.
+const seatTries = 4
+
+// patiently tries until it works, when one of the owner's connections goes, and last when the patience has ended. Whoever comes as
+// another goes is not refused then: a server hears of the two in any order, and other nodes hear later.
+func (s *seats) patiently(ctx context.Context, c claim, try func() bool) {
+	gone := s.departure(c)
+	if try() {
+		return
+	}
+	timer := time.NewTimer(s.patience)
+	defer timer.Stop()
+	for tries := 1; tries < seatTries; tries++ {
+		select {
+		case <-gone:
+		case <-timer.C:
+			tries = seatTries
+		case <-ctx.Done():
+			return
+		}
+		gone = s.departure(c)
+		if try() {
+			return
+		}
+	}
+}
+
+// departure returns what closes once the next connection of the owner has gone and is told, or nil if there is no limit, or
+// nobody here.
+func (s *seats) departure(c claim) <-chan struct{} {
+	if c.limit <= 0 {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sh := s.here[c.owner]
+	if sh == nil {
+		return nil
+	}
+	if sh.gone == nil {
+		sh.gone = make(chan struct{})
+	}
+	return sh.gone
+}
+
+func (s *seats) takeOnce(ctx context.Context, c claim) error {
 	owner, limit := c.owner, c.limit
 	s.mu.Lock()
 	sh := s.here[owner]
@@ -200,21 +256,37 @@ func (s *seats) tellChanged() {
 	s.mu.Lock()
 	now := time.Now()
 	var adds []addition
+	var owners []string
 	for id := range s.changed {
 		if sh := s.here[id]; sh != nil {
 			adds = append(adds, sh.adjust(id, now)...)
-			s.drop(id, sh)
+			owners = append(owners, id)
 		}
 	}
 	clear(s.changed)
 	s.mu.Unlock()
-	if s.counters == nil {
-		return
+	if s.counters != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), seatPeriod/4)
+		defer cancel()
+		if _, err := s.tell(ctx, adds); err != nil {
+			s.log.Warn("connections could not be counted", "err", err)
+		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), seatPeriod/4)
-	defer cancel()
-	if _, err := s.tell(ctx, adds); err != nil {
-		s.log.Warn("connections could not be counted", "err", err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range owners {
+		if sh := s.here[id]; sh != nil {
+			sh.announce()
+			s.drop(id, sh)
+		}
+	}
+}
+
+// announce has those who wait for a seat ask again. The caller holds seats.mu.
+func (sh *share) announce() {
+	if sh.gone != nil {
+		close(sh.gone)
+		sh.gone = nil
 	}
 }
 

@@ -13,7 +13,9 @@ import (
 	"github.com/freshet-io/freshet/internal/grid"
 )
 
-func newTestSeats(g grid.Counters) *seats { return newSeats(slog.New(slog.DiscardHandler), g) }
+func newTestSeats(g grid.Counters) *seats {
+	return newSeats(slog.New(slog.DiscardHandler), g, time.Millisecond)
+}
 
 func TestAConnectionLimitIsExactOverSeveralNodes(t *testing.T) {
 	g := grid.NewMemory(grid.MemoryOptions{})

@@ -65,6 +65,9 @@ type Options struct {
 	// Refusal is what a subscriber beyond MaxConnections is told; there is a text by default.
 	Refusal string
 
+	// SeatWait is how long a subscriber beyond a limit waits for another one to go before it is refused; 100 ms by default.
+	SeatWait time.Duration
+
 	// LongPoll is how long an answer by long polling waits for news; 25 s by default.
 	LongPoll time.Duration
 
@@ -80,6 +83,7 @@ const (
 	legacyEvent     = "data"
 	defaultLongPoll = 25 * time.Second
 	defaultRecheck  = 15 * time.Second
+	defaultSeatWait = 100 * time.Millisecond
 
 	defaultSnapshotTimeout = 30 * time.Second
 )
@@ -115,6 +119,9 @@ func (n eventNames) forRequest(legacy bool) string {
 func New(parts Parts, opts Options) *Server {
 	if opts.SnapshotEvent == "" {
 		opts.SnapshotEvent = snapshotEvent
+	}
+	if opts.SeatWait <= 0 {
+		opts.SeatWait = defaultSeatWait
 	}
 	if opts.LongPoll <= 0 {
 		opts.LongPoll = defaultLongPoll
@@ -237,7 +244,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, q *request) error
 		e.RetryAfter = time.Second + rand.N(4*time.Second)
 		return e
 	}
-	if err := s.admit(); err != nil {
+	if err := s.admit(r.Context()); err != nil {
 		return err
 	}
 	seen := s.audience.seen()
@@ -276,13 +283,23 @@ func (s *Server) grant(ctx context.Context, q *request) (*catalog.Grant, error) 
 }
 
 // admit counts the subscriber in, or refuses it if this node alone has too many: whoever is let in has the other nodes asked
-// as well. Counting first makes the limit exact under any number of arrivals.
-func (s *Server) admit() error {
-	if n := s.connections.Add(1); s.opts.MaxConnections > 0 && n > s.opts.MaxConnections {
-		s.connections.Add(-1)
+// as well. It waits like those who are refused there.
+func (s *Server) admit(ctx context.Context) error {
+	in := false
+	s.audience.seats.patiently(ctx, claim{edition, edition, s.opts.MaxConnections}, func() bool { in = s.countIn(); return in })
+	if !in {
 		return s.audience.edition.err()
 	}
 	return nil
+}
+
+// countIn counts first, which makes the limit exact under any number of arrivals.
+func (s *Server) countIn() bool {
+	if n := s.connections.Add(1); s.opts.MaxConnections > 0 && n > s.opts.MaxConnections {
+		s.connections.Add(-1)
+		return false
+	}
+	return true
 }
 
 // prefix is what precedes the first event on this stream alone.

@@ -450,6 +450,32 @@ func checkConnectionLimit(t *testing.T, h *harness) {
 	waitFor(t, func() bool { is, _ := h.grid.Present(t.Context(), topic.ID); return !is })
 }
 
+// TestWhoComesAsAnotherGoesFindsItsSeat: closing a connection and opening one at once reach a server by two ways, which differ in length.
+func TestWhoComesAsAnotherGoesFindsItsSeat(t *testing.T) {
+	for name, opts := range map[string]options{"account": {perAccount: 2}, "app": {perApp: 2}, "edition": {max: 2}} {
+		t.Run(name, func(t *testing.T) {
+			opts.seatWait = patience
+			forEachPath(t, opts, func(t *testing.T, h *harness) {
+				topic := h.topic("snapshot")
+				h.post(topic, `1`)
+				var open []*stream
+				for range 50 {
+					if len(open) == 2 {
+						open[0].close()
+						open = open[1:]
+					}
+					s := h.get("/v1/topics/"+topic.ID, nil)
+					s.expect("snapshot", "1")
+					open = append(open, s)
+				}
+				open[0].close()
+				open[1].close()
+				waitFor(t, func() bool { return h.server.Connections() == 0 })
+			})
+		})
+	}
+}
+
 // waitFor waits for something that has no event of its own.
 func waitFor(t *testing.T, is func() bool) {
 	t.Helper()
