@@ -99,22 +99,22 @@ const seatTries = 4
 // patiently tries until it works, when one of the owner's connections goes, and last when the patience has ended. Whoever comes as
 // another goes is not refused then: a server hears of the two in any order, and other nodes hear later.
 func (s *seats) patiently(ctx context.Context, c claim, try func() bool) {
-	gone := s.departure(c)
 	if try() {
 		return
 	}
 	timer := time.NewTimer(s.patience)
 	defer timer.Stop()
-	for tries := 1; tries < seatTries; tries++ {
+	for range seatTries {
+		gone := s.departure(c) // before trying: who goes in between is not missed
+		if try() {
+			return
+		}
 		select {
 		case <-gone:
 		case <-timer.C:
-			tries = seatTries
-		case <-ctx.Done():
+			try() // somebody may have gone on another node
 			return
-		}
-		gone = s.departure(c)
-		if try() {
+		case <-ctx.Done():
 			return
 		}
 	}
