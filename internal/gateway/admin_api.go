@@ -94,6 +94,8 @@ func (a *Administration) putAPI(c *call) (reply, error) {
 	return a.saveAPI(c, old.ID, whole)
 }
 
+func (a *Administration) replaceAPI(c *call) (reply, error) { return a.saveAPI(c, c.vars[0], whole) }
+
 func (a *Administration) patchAPI(c *call) (reply, error) { return a.saveAPI(c, c.vars[0], partial) }
 
 func (a *Administration) saveAPI(c *call, ref string, e extent) (reply, error) {

@@ -72,6 +72,10 @@ func (a *Administration) putConsumer(c *call) (reply, error) {
 	return a.saveConsumer(c, old.ID, whole)
 }
 
+func (a *Administration) replaceConsumer(c *call) (reply, error) {
+	return a.saveConsumer(c, c.vars[0], whole)
+}
+
 func (a *Administration) patchConsumer(c *call) (reply, error) {
 	return a.saveConsumer(c, c.vars[0], partial)
 }

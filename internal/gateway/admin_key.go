@@ -101,12 +101,16 @@ func (a *Administration) putKey(c *call) (reply, error) {
 	return a.createKey(c)
 }
 
-func (a *Administration) patchKey(c *call) (reply, error) {
+func (a *Administration) replaceKey(c *call) (reply, error) { return a.saveNamedKey(c, whole) }
+
+func (a *Administration) patchKey(c *call) (reply, error) { return a.saveNamedKey(c, partial) }
+
+func (a *Administration) saveNamedKey(c *call, e extent) (reply, error) {
 	found, err := a.key(c)
 	if err != nil {
 		return reply{}, err
 	}
-	return a.saveKey(c, found.ID, partial)
+	return a.saveKey(c, found.ID, e)
 }
 
 func (a *Administration) saveKey(c *call, id string, e extent) (reply, error) {

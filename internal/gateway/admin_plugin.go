@@ -137,12 +137,16 @@ func (a *Administration) putPlugin(c *call) (reply, error) {
 	return a.savePlugin(c, old.ID, whole)
 }
 
-func (a *Administration) patchPlugin(c *call) (reply, error) {
+func (a *Administration) replacePlugin(c *call) (reply, error) { return a.saveNamedPlugin(c, whole) }
+
+func (a *Administration) patchPlugin(c *call) (reply, error) { return a.saveNamedPlugin(c, partial) }
+
+func (a *Administration) saveNamedPlugin(c *call, e extent) (reply, error) {
 	p, err := a.plugin(c)
 	if err != nil {
 		return reply{}, err
 	}
-	return a.savePlugin(c, p.ID, partial)
+	return a.savePlugin(c, p.ID, e)
 }
 
 func (a *Administration) savePlugin(c *call, id string, e extent) (reply, error) {

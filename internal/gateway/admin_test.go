@@ -85,6 +85,9 @@ var dialect = []struct {
 	{"PATCH /apis/quote", `{"request_path":null}`, 400, `{"request_host":` + neither + `,"request_path":` + neither + `}`},
 	{"PATCH /apis/quote", "id=00000000-0000-7000-8000-000000000009", 400, `{"id":"id cannot be updated"}`},
 	{"PATCH /apis/hello", "name=x", 404, `{"message":"Not found"}`},
+	{"PUT /apis/hello", "request_path=/hello&upstream_url=http://x.example", 404, `{"message":"Not found"}`},
+	{"PUT /apis/quote", "request_path=/quote", 400, `{"upstream_url":"upstream_url is required"}`},
+	{"PUT /apis/api", "request_path=/mine&upstream_url=http://x.example", 405, `{"message":"Method not allowed: this API is built in; only its plugins can be changed"}`},
 	{"PATCH /apis/quote", "name=mock.example", 409, `{"name":"name already exists with value 'mock.example'"}`},
 	{"PUT /apis/", "name=put&request_path=put&upstream_url=http://x.example", 201,
 		`{"id":"ID","name":"put","request_path":"/put","strip_request_path":false,"preserve_host":false,"upstream_url":"http://x.example","created_at":MS}`},
@@ -220,6 +223,8 @@ func TestPutReplacesAndPatchMerges(t *testing.T) {
 	w.register("/quote", "http://x.example", "name", "quote", "preserve_host", "true")
 	plugin := w.must("POST", "/apis/quote/plugins", "name", "key-auth", "config.key_names", "a", "config.hide_credentials", "true")
 	path := "/apis/quote/plugins/" + plugin
+	w.must("POST", "/consumers", "username", "bob", "custom_id", "1")
+	key := w.must("POST", "/consumers/bob/key-auth", "key", "one")
 
 	a := w.administer("PATCH", path, "config.key_names", "b")
 	if !strings.Contains(a.body, `"config":{"hide_credentials":true,"key_names":["b"]}`) {
@@ -240,6 +245,19 @@ func TestPutReplacesAndPatchMerges(t *testing.T) {
 	a = w.administer("PUT", "/apis", "id", api.ID, "request_path", "/other", "upstream_url", "http://y.example")
 	if a.status != http.StatusOK || !strings.Contains(a.body, `"name":"other","request_path":"/other","strip_request_path":false,"preserve_host":false`) {
 		t.Errorf("PUT made it %d %s", a.status, a.body)
+	}
+	for _, c := range []struct{ path, fields, want string }{
+		{"/apis/other", "name=other&request_path=/third&upstream_url=http://z.example", `"name":"other","request_path":"/third"`},
+		{"/plugins/" + plugin, "config.key_names=d&enabled=false", `"config":{"hide_credentials":false,"key_names":["d"]},"enabled":false`},
+		{"/apis/other/plugins/key-auth", "", `"config":{"hide_credentials":false,"key_names":["apikey"]},"enabled":true`},
+		{"/consumers/bob", "username=bob&custom_id=2", `"username":"bob","custom_id":"2"`},
+		{"/consumers/bob", "username=bob", `"username":"bob","created_at"`},
+		{"/consumers/bob/key-auth/" + key, "key=two", `"key":"two"`},
+	} {
+		a := w.administerBody("PUT", c.path, "application/x-www-form-urlencoded", c.fields)
+		if a.status != http.StatusOK || !strings.Contains(a.body, c.want) {
+			t.Errorf("PUT %s %s made it %d %s", c.path, c.fields, a.status, a.body)
+		}
 	}
 	if a := w.administer("GET", path); a.status != http.StatusNotFound { // by its former name
 		t.Errorf("the former name still works: %s", a.body)

@@ -92,20 +92,20 @@ var adminRoutes = []adminRoute{
 	{"", map[string]action{"GET": (*Administration).node}},
 	{"status", map[string]action{"GET": (*Administration).status}},
 	{"apis", map[string]action{"GET": (*Administration).listAPIs, "POST": (*Administration).createAPI, "PUT": (*Administration).putAPI}},
-	{"apis/*", map[string]action{"GET": (*Administration).showAPI, "PATCH": (*Administration).patchAPI, "DELETE": (*Administration).deleteAPI}},
+	{"apis/*", map[string]action{"GET": (*Administration).showAPI, "PUT": (*Administration).replaceAPI, "PATCH": (*Administration).patchAPI, "DELETE": (*Administration).deleteAPI}},
 	{"apis/*/plugins", map[string]action{"GET": (*Administration).listPlugins, "POST": (*Administration).createPlugin, "PUT": (*Administration).putPlugin}},
-	{"apis/*/plugins/*", map[string]action{"GET": (*Administration).showPlugin, "PATCH": (*Administration).patchPlugin, "DELETE": (*Administration).deletePlugin}},
+	{"apis/*/plugins/*", map[string]action{"GET": (*Administration).showPlugin, "PUT": (*Administration).replacePlugin, "PATCH": (*Administration).patchPlugin, "DELETE": (*Administration).deletePlugin}},
 	{"plugins", map[string]action{"GET": (*Administration).listPlugins, "POST": (*Administration).createPlugin, "PUT": (*Administration).putPlugin}},
 	{"plugins/enabled", map[string]action{"GET": (*Administration).enabledPlugins}},
 	{"plugins/schema/*", map[string]action{"GET": (*Administration).pluginSchema}},
-	{"plugins/*", map[string]action{"GET": (*Administration).showPlugin, "PATCH": (*Administration).patchPlugin, "DELETE": (*Administration).deletePlugin}},
+	{"plugins/*", map[string]action{"GET": (*Administration).showPlugin, "PUT": (*Administration).replacePlugin, "PATCH": (*Administration).patchPlugin, "DELETE": (*Administration).deletePlugin}},
 	{"consumers", map[string]action{"GET": (*Administration).listConsumers, "POST": (*Administration).createConsumer, "PUT": (*Administration).putConsumer}},
-	{"consumers/*", map[string]action{"GET": (*Administration).showConsumer, "PATCH": (*Administration).patchConsumer, "DELETE": (*Administration).deleteConsumer}},
+	{"consumers/*", map[string]action{"GET": (*Administration).showConsumer, "PUT": (*Administration).replaceConsumer, "PATCH": (*Administration).patchConsumer, "DELETE": (*Administration).deleteConsumer}},
 	{"consumers/*/key-auth", map[string]action{"GET": (*Administration).listKeys, "POST": (*Administration).createKey, "PUT": (*Administration).putKey}},
-	{"consumers/*/key-auth/*", map[string]action{"GET": (*Administration).showKey, "PATCH": (*Administration).patchKey, "DELETE": (*Administration).deleteKey}},
+	{"consumers/*/key-auth/*", map[string]action{"GET": (*Administration).showKey, "PUT": (*Administration).replaceKey, "PATCH": (*Administration).patchKey, "DELETE": (*Administration).deleteKey}},
 	// The older spelling.
 	{"consumers/*/keyauth", map[string]action{"GET": (*Administration).listKeys, "POST": (*Administration).createKey, "PUT": (*Administration).putKey}},
-	{"consumers/*/keyauth/*", map[string]action{"GET": (*Administration).showKey, "PATCH": (*Administration).patchKey, "DELETE": (*Administration).deleteKey}},
+	{"consumers/*/keyauth/*", map[string]action{"GET": (*Administration).showKey, "PUT": (*Administration).replaceKey, "PATCH": (*Administration).patchKey, "DELETE": (*Administration).deleteKey}},
 }
 
 // match returns the open parts of the path if it is the route's.
