@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"github.com/freshet-io/freshet/client"
 )
 
 func newGateway(p *process) *cobra.Command {
@@ -74,21 +72,4 @@ func table[T any](columns []string, none string, ask func(*call) ([]T, error), r
 		}
 		return k.out.rows(orEmpty(all), columns, rows, none)
 	}
-}
-
-// flagged is a field of the administration that a flag sets.
-type flagged struct {
-	flag, field string
-	value       any
-}
-
-// fields are those whose flags were given.
-func (k *call) fields(all ...flagged) client.Fields {
-	fields := client.Fields{}
-	for _, f := range all {
-		if k.given(f.flag) {
-			fields[f.field] = f.value
-		}
-	}
-	return fields
 }

@@ -143,7 +143,10 @@ freshet gateway plugins list quotes`,
 			if err != nil {
 				return nil, err
 			}
-			fields := k.fields(flagged{"enabled", "enabled", enabled})
+			fields := client.Fields{}
+			if k.given("enabled") {
+				fields["enabled"] = enabled
+			}
 			if len(config) > 0 {
 				fields["config"] = config
 			}
