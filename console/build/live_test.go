@@ -12,9 +12,18 @@ import (
 
 // The pages' own tests are bundled as the pages are, and run by Node.
 func TestTheLiveViewerIsRightAboutDocuments(t *testing.T) {
+	runPageTest(t, "live.test.ts")
+}
+
+func TestTheLiveViewerFollowsWhateverHappens(t *testing.T) {
+	runPageTest(t, "stream.test.ts")
+}
+
+func runPageTest(t *testing.T, name string) {
+	t.Helper()
 	install(t)
 	built := api.Build(api.BuildOptions{
-		EntryPoints: []string{"../web/test/live.test.ts"},
+		EntryPoints: []string{"../web/test/" + name},
 		Bundle:      true,
 		Platform:    api.PlatformNode,
 		Format:      api.FormatESModule,
@@ -24,7 +33,7 @@ func TestTheLiveViewerIsRightAboutDocuments(t *testing.T) {
 	if len(built.Errors) > 0 {
 		t.Fatal(strings.Join(api.FormatMessages(built.Errors, api.FormatMessagesOptions{}), "\n"))
 	}
-	at := filepath.Join(t.TempDir(), "live.test.mjs")
+	at := filepath.Join(t.TempDir(), "page.test.mjs")
 	if err := os.WriteFile(at, built.OutputFiles[0].Contents, 0o600); err != nil {
 		t.Fatal(err)
 	}

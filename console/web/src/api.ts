@@ -120,7 +120,8 @@ export async function publish(topic: Topic, key: string, text: string, type = 'a
 
 export async function loadConfig(): Promise<void> {
   const answer = await send('/console/config.json', {});
-  if (answer.ok) config.value = await answer.json() as Config;
+  if (!answer.ok) throw await failure(answer);
+  config.value = await answer.json() as Config;
 }
 
 /** Every page of a listing, up to a bound that keeps the browser well. */

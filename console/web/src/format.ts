@@ -23,6 +23,7 @@ export const percent = (part: number, whole: number): string =>
 export const plural = (n: number, one: string, many = one + 's'): string => `${count(n)} ${n === 1 ? one : many}`;
 
 const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+export const clockTime = (ms: number): string => clock.format(ms);
 export const time = (ms: number): string => `${clock.format(ms)}.${String(ms % 1000 | 0).padStart(3, '0')}`;
 
 const full = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' });

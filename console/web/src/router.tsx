@@ -25,6 +25,17 @@ export function navigate(to: string, replace = false): void {
   }
 }
 
+/** A parameter of the address, which is where views keep what they show, so that it can be sent to somebody and survives a reload. */
+export const param = (name: string): string => new URLSearchParams(search.value).get(name) ?? '';
+
+/** Changes parameters of the address; those that are empty go. */
+export function setParams(change: Record<string, string | undefined>): void {
+  const q = new URLSearchParams(search.value);
+  for (const [name, value] of Object.entries(change)) if (value) q.set(name, value); else q.delete(name);
+  const text = q.toString();
+  navigate(path.value + (text && '?' + text), true);
+}
+
 /** Tabs of one thing share a section: changing them does not scroll. */
 const section = (p: string): string => p.split('/').slice(0, 3).join('/');
 

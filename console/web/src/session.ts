@@ -27,10 +27,11 @@ function restore(): Session | null {
 function watch(): void {
   clearTimeout(expiry);
   const s = session.value;
-  if (s) expiry = setTimeout(() => expire(), Math.min(s.expiresAt - Date.now(), longestTimer));
+  if (s) expiry = setTimeout(() => s.expiresAt > Date.now() ? watch() : expire(), Math.min(s.expiresAt - Date.now(), longestTimer));
 }
 
 export function begin(s: Session): void {
+  if (s.expiresAt <= Date.now()) s = { ...s, expiresAt: Number.MAX_SAFE_INTEGER }; // this machine's clock is wrong: the server will say when it is over
   try { sessionStorage.setItem(place, JSON.stringify(s)); } catch { /* private windows may refuse; memory is enough */ }
   session.value = s;
   notice.value = '';

@@ -3,6 +3,7 @@ import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { Failure } from './api';
+import { clockTime } from './format';
 import { Icon, type IconName } from './icons';
 import { Link } from './router';
 
@@ -42,22 +43,34 @@ export function Toasts() {
 
 // ── Loading
 
-export interface Loaded<T> { data: T | undefined; error: Failure | undefined; again: () => void; set: (d: T) => void }
+/** data is the newest answer, error what went wrong since, if anything; refresh is again, unless somebody asks already. */
+export interface Loaded<T> { data: T | undefined; error: Failure | undefined; at: number; again: () => void; refresh: () => void; set: (d: T) => void }
+
+const longestLoad = 30_000;
 
 /** Loads something when the inputs change, and forgets answers that come too late. */
 export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, inputs: unknown[]): Loaded<T> {
-  const [state, setState] = useState<{ data?: T; error?: Failure }>({});
+  const [state, setState] = useState<{ data?: T; error?: Failure; at: number }>({ at: 0 });
   const [round, setRound] = useState(0);
+  const busy = useRef(false);
+  const again = (): void => setRound(r => r + 1);
   useEffect(() => {
     const stop = new AbortController();
+    busy.current = true;
+    const end = (change: (s: typeof state) => typeof state): void => {
+      if (stop.signal.aborted) return;
+      stop.abort(); // also ends whatever else the load is about
+      clearTimeout(timer);
+      busy.current = false;
+      setState(change);
+    };
+    const timer = setTimeout(() => end(s => ({ ...s, error: new Failure(0, 'The server takes too long to answer. Try again in a moment.') })), longestLoad);
     load(stop.signal).then(
-      data => { if (!stop.signal.aborted) setState({ data }); },
-      (e: unknown) => {
-        if (!stop.signal.aborted) setState(s => ({ ...s, error: e instanceof Failure ? e : new Failure(0, String(e)) }));
-      });
-    return () => stop.abort();
+      data => end(() => ({ data, at: Date.now() })),
+      (e: unknown) => end(s => ({ ...s, error: e instanceof Failure ? e : new Failure(0, String(e)) })));
+    return () => { stop.abort(); clearTimeout(timer); };
   }, [...inputs, round]);
-  return { data: state.data, error: state.error, again: () => setRound(r => r + 1), set: data => setState({ data }) };
+  return { data: state.data, error: state.error, at: state.at, again, refresh: () => { if (!busy.current) again(); }, set: data => setState({ data, at: Date.now() }) };
 }
 
 /** Does something again and again while the page can be seen. */
@@ -76,7 +89,13 @@ export function Skeleton({ rows = 4 }: { rows?: number }) {
 
 /** Shows what was loaded, or that it is loading, or what to do about it. */
 export function Show<T>({ of, children, rows }: { of: Loaded<T>; children: (data: T) => ComponentChildren; rows?: number }) {
-  if (of.data !== undefined) return <>{children(of.data)}</>;
+  if (of.data !== undefined) return (
+    <>
+      {of.error && of.error.status !== 401 && <div class="banner warn" role="status"><Icon name="warn" />
+        <div><b>{of.error.message}</b><p>What you see is from {clockTime(of.at)}.</p></div><Button small onClick={of.again}>Try again</Button></div>}
+      {children(of.data)}
+    </>
+  );
   if (of.error) {
     return (
       <Empty icon="warn" title={of.error.status === 404 ? 'Nothing here' : 'That did not work'}
@@ -187,11 +206,12 @@ async function toClipboard(text: string): Promise<void> {
   if (!done) throw new Error('The browser does not allow copying; select the text instead.');
 }
 
-export function Copy({ text, what, small = true, children }: Children & { text: string; what: string; small?: boolean }) {
+/** Copies a text; one that is costly to make is made when it is asked for. */
+export function Copy({ text, what, small = true, children }: Children & { text: string | (() => string); what: string; small?: boolean }) {
   const [done, setDone] = useState(false);
   return (
     <Button kind="quiet" small={small} icon={done ? 'check' : 'copy'} label={children ? undefined : `Copy ${what}`} onClick={() => {
-      toClipboard(text).then(() => {
+      toClipboard(typeof text === 'string' ? text : text()).then(() => {
         setDone(true);
         toast(`Copied ${what}`);
         setTimeout(() => setDone(false), 1500);

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Exact, type Json, parse, print, size } from '../src/live/json';
 import { apply, Misfit, type Op } from '../src/live/patch';
-import { find, Folding, height, rows } from '../src/live/rows';
+import { find, Folding, height, nearest, rows } from '../src/live/rows';
 import { checkItemPath, checkJSON, checkURL } from '../src/rules';
 
 /** A small generator, so that every run tries the same documents. */
@@ -77,6 +77,24 @@ test('rows are those of the whole document, whichever window is looked at', () =
     assert.deepEqual(rows(doc, folding, from, to).map(r => r.path), now.slice(from, to).map(r => r.path));
     now.forEach((r, at) => assert.equal(find(doc, folding, r.path), at));
   }
+});
+
+test('a path leads to its row through folds, or to what is left of the way', () => {
+  for (let i = 0; i < 200; i++) {
+    const doc = document(5), paths = rows(doc, new Folding(), 0, 1e9).map(r => r.path);
+    const folding = new Folding();
+    for (let f = 0; f < 4; f++) { const all = rows(doc, folding, 0, 1e9), r = all[random(all.length)]!; if (r.children) folding.flip(r.path); }
+    const path = paths[random(paths.length)]!, near = nearest(doc, folding, path);
+    assert.equal(rows(doc, folding, near.at, near.at + 1)[0]!.path, near.path);
+    assert.ok(path.startsWith(near.path));
+    assert.ok(folding.openTo(doc, path));
+    assert.ok(find(doc, folding, path) >= 0, path);
+  }
+  const doc = parse('{"a":{"b":[1,2]},"~/":[3]}'), f = new Folding();
+  for (const gone of ['/x', '/a/b/2', '/a/b/-', '/a/b/01', '/a/c', '/toString', '/a/b/0/z']) assert.equal(f.openTo(doc, gone), false, gone);
+  assert.ok(f.openTo(doc, '/~0~1/0'));
+  assert.deepEqual(nearest(doc, f, '/a/b/9/z'), { path: '/a/b', at: 2 });
+  assert.deepEqual(nearest(doc, f, '/gone/with/it'), { path: '', at: 0 });
 });
 
 test('forms say what the server would', () => {

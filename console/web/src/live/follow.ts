@@ -14,7 +14,9 @@ export interface Version {
   at: number;
   ops: Op[];
   touches: Touch[];
+  /** Null without a meaning as long as nothing was published. */
   doc: Json;
+  hasDoc: boolean;
   docBytes: number;
   error: string;
   cost: number;
@@ -30,6 +32,14 @@ const mostCost = 4_000_000; // slots of eight bytes, about
 const mostSeconds = 300;
 const frameBytes = 50; // what an event takes beside its data
 const hotFor = 1600; // ms; the stylesheet fades as long
+const mostQueued = 5000; // events, before they are taken in at once
+const soonMs = 250; // by then events are taken in, frame or not
+
+/** Whether an event id is at or behind another in one history: "<epoch>-<version>". What comes fast is delivered together, under the last id. */
+function reaches(id: string, wanted: string): boolean {
+  const [epoch, n] = id.split('-'), [of, least] = wanted.split('-');
+  return id === wanted || epoch === of && Number(n) >= Number(least);
+}
 
 /** When a path was last touched, how, and how often: the last restarts the fading. */
 export interface Heat { at: number; kind: Touch['kind']; times: number }
@@ -52,12 +62,14 @@ export class Follow {
   private lastTick = Date.now();
 
   private queue: Incoming[] = [];
-  private scheduled = false;
+  private frame = 0;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private astray = false; // a patch did not fit: what follows does not either, until the next full document
   private count = 0;
   private cost = 0;
   private stream: Stream | undefined;
   private closed = false;
-  private readonly waiting = new Map<string, (v: Version) => void>();
+  private waiting: { id: string; there: (v: Version) => void }[] = [];
   private readonly clock: ReturnType<typeof setInterval>;
 
   constructor(private where: Where) {
@@ -69,13 +81,18 @@ export class Follow {
     this.where = where;
     this.stream?.close();
     this.stream = new Stream(where, e => this.take(e), s => {
-      if (s.is !== this.state.value.is || s.is === 'failed') this.state.value = s;
-    }, () => { /* frames are counted one by one */ });
+      const now = this.state.value;
+      if (s.is !== now.is || s.is === 'failed' || 'why' in s && s.why !== ('why' in now ? now.why : undefined)) this.state.value = s;
+    });
   }
+
+  /** Does not wait until it is time to try again. */
+  hurry(): void { this.stream?.hurry(); }
 
   close(): void {
     this.closed = true;
     clearInterval(this.clock);
+    this.unschedule();
     this.stream?.close();
   }
 
@@ -94,11 +111,11 @@ export class Follow {
     return first ? Math.min(n - first.n, this.versions.length - 1) : -1;
   }
 
-  /** Resolves when the event with this id has arrived. */
+  /** Resolves when the event with this id has arrived, or one behind it. */
   arrival(id: string): Promise<Version> {
-    const there = this.versions.find(v => v.id === id);
+    const there = this.versions.find(v => reaches(v.id, id));
     if (there) return Promise.resolve(there);
-    return new Promise(resolve => this.waiting.set(id, resolve));
+    return new Promise(resolve => this.waiting.push({ id, there: resolve }));
   }
 
   /** What polling at an interval would have transferred. */
@@ -106,15 +123,21 @@ export class Follow {
 
   private take(e: Incoming): void {
     this.queue.push(e);
-    if (this.scheduled) return;
-    this.scheduled = true;
-    // A hidden page gets no frames, but must not grow either.
-    if (document.hidden) setTimeout(() => this.flush(), 250);
-    else requestAnimationFrame(() => this.flush());
+    if (this.queue.length >= mostQueued) return this.flush();
+    if (this.timer !== undefined) return;
+    // A hidden page gets no frames, and may be hidden before the next one; it must not grow either.
+    if (!document.hidden) this.frame = requestAnimationFrame(() => this.flush());
+    this.timer = setTimeout(() => this.flush(), soonMs);
+  }
+
+  private unschedule(): void {
+    cancelAnimationFrame(this.frame);
+    clearTimeout(this.timer);
+    this.timer = undefined;
   }
 
   private flush(): void {
-    this.scheduled = false;
+    this.unschedule();
     if (this.closed) return;
     const batch = this.queue;
     this.queue = [];
@@ -127,10 +150,11 @@ export class Follow {
   }
 
   private add(e: Incoming): void {
+    if (this.astray && e.event === 'patch') return;
     const before = this.newest;
     const v: Version = {
       n: this.count++, id: e.id, event: e.event, bytes: e.bytes, at: e.at, ops: [], touches: [],
-      doc: before?.doc ?? null, docBytes: before?.docBytes ?? 0, error: '', cost: 8,
+      doc: before?.doc ?? null, hasDoc: before?.hasDoc ?? false, docBytes: before?.docBytes ?? 0, error: '', cost: 8 + e.bytes / 4,
     };
     try {
       const data = parse(e.data);
@@ -145,19 +169,20 @@ export class Follow {
         v.error = `${(data as { code?: number }).code ?? ''} ${(data as { message?: string }).message ?? ''}`.trim();
       } else {
         v.doc = data;
-        v.cost += e.bytes / 4;
+        v.hasDoc = true;
+        this.astray = false;
         this.heat.clear();
       }
       v.docBytes = size(v.doc);
     } catch {
-      v.error = 'This patch does not fit the document; asking for a full one.';
+      v.error = 'This change does not fit the document; asking for all of it.';
+      this.astray = true;
       this.stream?.restart();
     }
     this.versions.push(v);
     this.cost += v.cost;
     this.account(v);
-    this.waiting.get(v.id)?.(v);
-    this.waiting.delete(v.id);
+    if (this.waiting.length) this.waiting = this.waiting.filter(w => !reaches(v.id, w.id) || (w.there(v), false));
   }
 
   private account(v: Version): void {

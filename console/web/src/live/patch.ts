@@ -9,8 +9,10 @@ export class Misfit extends Error {}
 /** The names in a JSON Pointer. */
 export function segments(pointer: string): string[] {
   if (pointer === '') return [];
-  return pointer.slice(1).split('/').map(s => s.includes('~') ? s.replaceAll('~1', '/').replaceAll('~0', '~') : s);
+  return pointer.slice(1).split('/').map(unescape);
 }
+
+export const unescape = (s: string): string => s.includes('~') ? s.replaceAll('~1', '/').replaceAll('~0', '~') : s;
 
 export const escape = (name: string): string => /[~/]/.test(name) ? name.replaceAll('~', '~0').replaceAll('/', '~1') : name;
 

@@ -1,7 +1,7 @@
 // A document as lines on a screen, of which only those in view are ever made. Counting lines is cheap because containers
 // remember their counts, and a patched document shares nearly all its containers with the one before.
 import { type Container, isContainer, type Json } from './json';
-import { escape } from './patch';
+import { escape, unescape } from './patch';
 
 /** Containers larger than this begin folded, unless they are the document itself. */
 const largeContainer = 100;
@@ -33,6 +33,20 @@ export class Folding {
       if (n) this.above.set(p, n); else this.above.delete(p);
       if (p === '') return;
     }
+  }
+
+  /** Opens whatever is folded on the way to a path. It returns whether there is something at it. */
+  openTo(doc: Json, pointer: string): boolean {
+    let v = doc, path = '';
+    for (const name of pointer === '' ? [] : pointer.slice(1).split('/')) {
+      if (!isContainer(v)) return false;
+      const key = unescape(name), next = Array.isArray(v) ? v[/^(0|[1-9]\d*)$/.test(key) ? Number(key) : -1] : Object.hasOwn(v, key) ? v[key] : undefined;
+      if (next === undefined) return false;
+      if (!this.isOpen(path, v)) this.flip(path);
+      path += '/' + name;
+      v = next;
+    }
+    return true;
   }
 
   isTouched(path: string): boolean { return this.above.has(path); }
@@ -97,6 +111,14 @@ export function rows(doc: Json, f: Folding, from: number, to: number): Row[] {
   };
   walk(doc, '', '', false, 0);
   return out;
+}
+
+/** The row that stands for a path: its own, or that of the nearest thing above it that is there and in no fold. */
+export function nearest(doc: Json, f: Folding, pointer: string): { path: string; at: number } {
+  for (let path = pointer; ; path = path.slice(0, path.lastIndexOf('/'))) {
+    const at = find(doc, f, path);
+    if (at >= 0 || path === '') return { path, at: Math.max(0, at) };
+  }
 }
 
 /** Where the row of a path is, or -1 if it does not exist or is folded away. */

@@ -4,108 +4,181 @@
 export interface Incoming { id: string; event: string; data: string; bytes: number; at: number }
 
 export type State =
-  | { is: 'connecting' } | { is: 'open' } | { is: 'closed' }
-  | { is: 'waiting'; until: number; why: string }
+  | { is: 'connecting'; why?: string } | { is: 'open' } | { is: 'closed' }
+  | { is: 'waiting'; until: number; why: string; code?: number }
   | { is: 'failed'; code: number; message: string };
 
 export interface Where { url: string; key: string; path: string; signatureKey?: string }
 
 interface ErrorData { code?: number; message?: string }
 
-const shortestWait = 1000, longestWait = 30_000, longestSilence = 25_000;
+const shortestWait = 1000, longestWait = 30_000;
+const soonestAnswer = 8000, latestAnswer = 60_000, settlesIn = 300;
+const longestSilence = 25_000, longestHeartbeat = 3_600_000;
 const encoder = new TextEncoder();
+
+/** Browsers keep a request waiting, without a word, when they have too many connections to one address already. */
+const noAnswer = (url: string): string => url.startsWith('https:')
+  ? 'No answer yet. The server, or a proxy before it, may be busy or unreachable.'
+  : 'No answer yet. Without TLS a browser opens at most six connections to one address, and every open viewer takes one: close tabs that show other topics, or serve Freshet over TLS.';
+
+/** Whether an error event means that asking again cannot help: what is wrong with the request itself, and a topic that is gone. */
+const isFinal = (code = 0): boolean => code >= 40_000 && code < 50_000 && code !== 40_121 || code === 60_000;
+
+/** How a connection ended, other than by our own doing. */
+interface End { why: string; error?: ErrorData }
+
+/** An answer that is no stream, in words. */
+class Refusal extends Error {}
 
 /** Follows a topic until it is closed: reconnects after breaks, resumes where it was, stops when the server says no. */
 export class Stream {
   lastID = '';
-  private readonly ending = new AbortController();
+  private over = false;
+  private cut = new AbortController(); // of the connection under way
+  private cutBecause = '';
   private wake: (() => void) | undefined;
   private wait = shortestWait;
+  private silence = longestSilence;
+  private asked = 0; // how long the server wants us to stay away
 
-  constructor(private readonly where: Where, private readonly onEvent: (e: Incoming) => void,
-    private readonly onState: (s: State) => void, private readonly onBytes: (n: number) => void) {
+  constructor(private readonly where: Where, private readonly onEvent: (e: Incoming) => void, private readonly onState: (s: State) => void) {
     void this.run();
   }
 
   close(): void {
-    this.ending.abort();
+    this.over = true;
+    this.cut.abort();
     this.wake?.();
     this.onState({ is: 'closed' });
   }
 
   /** Asks for a full document again, when a patch did not fit. */
-  restart(): void { this.lastID = ''; this.cut?.abort(); }
-  private cut: AbortController | undefined;
+  restart(): void { this.lastID = ''; this.drop('A change did not fit the document; asking for all of it.'); }
+
+  /** Does not wait any longer. */
+  hurry(): void { this.wake?.(); }
+
+  private drop(why: string): void { this.cutBecause = why; this.cut.abort(); }
 
   private async run(): Promise<void> {
-    while (!this.ending.signal.aborted) {
-      this.onState({ is: 'connecting' });
-      let why = 'The connection was lost.';
-      try {
-        const failed = await this.connect();
-        if (this.ending.signal.aborted) return;
-        if (failed) {
-          this.onState({ is: 'failed', code: failed.code ?? 0, message: failed.message ?? 'The server ended the stream.' });
-          return;
-        }
-      } catch {
-        if (this.ending.signal.aborted) return;
-        why = 'The subscriber interface cannot be reached.';
+    for (let trouble = ''; !this.over;) {
+      this.onState({ is: 'connecting', ...(trouble ? { why: trouble } : {}) });
+      this.cut = new AbortController();
+      this.cutBecause = '';
+      this.asked = 0;
+      const { why, error } = await this.connect(this.cut.signal).catch((e: unknown): End => ({
+        why: this.cutBecause || (e instanceof Refusal ? e.message : 'The subscriber interface cannot be reached.'),
+      }));
+      if (this.over) return;
+      if (error && isFinal(error.code)) {
+        this.onState({ is: 'failed', code: error.code ?? 0, message: error.message ?? 'The server ended the stream.' });
+        return;
       }
-      this.onState({ is: 'waiting', until: Date.now() + this.wait, why });
-      await new Promise<void>(resolve => { this.wake = resolve; setTimeout(resolve, this.wait); });
+      const wait = this.asked || this.wait;
+      trouble = error?.message ?? why;
+      this.onState({ is: 'waiting', until: Date.now() + wait, why: trouble, ...(error?.code ? { code: error.code } : {}) });
+      await this.pause(wait);
       this.wait = Math.min(this.wait * 2, longestWait);
     }
   }
 
-  /** Reads one connection to its end. It returns the error event that ended it, if one did. */
-  private async connect(): Promise<ErrorData | undefined> {
-    this.cut = new AbortController();
-    const stop = (): void => this.cut?.abort();
-    this.ending.signal.addEventListener('abort', stop, { once: true });
+  /** Waits, but not longer than until the network is back. */
+  private pause(ms: number): Promise<void> {
+    return new Promise(resolve => {
+      const done = (): void => {
+        clearTimeout(timer);
+        globalThis.removeEventListener?.('online', done);
+        resolve();
+      };
+      const timer = setTimeout(done, ms);
+      globalThis.addEventListener?.('online', done);
+      this.wake = done;
+    });
+  }
+
+  /** Opens a stream. How long that takes is up to the browser too, so who waits is told why. */
+  private async open(signal: AbortSignal): Promise<ReadableStreamDefaultReader<Uint8Array>> {
     const headers: Record<string, string> = { Accept: 'text/event-stream', 'X-Sd-Subscriber-Key': this.where.key };
     if (this.lastID) headers['Last-Event-ID'] = this.lastID;
     if (this.where.signatureKey) Object.assign(headers, await sign(this.where.path, this.where.signatureKey));
-    const answer = await fetch(this.where.url + this.where.path,
-      { headers, signal: this.cut.signal, credentials: 'omit', cache: 'no-store', referrerPolicy: 'no-referrer' });
-    if (!answer.body) throw new Error('no body');
-    const reader = answer.body.getReader(), decoder = new TextDecoder();
-    let rest = '', failed: ErrorData | undefined;
+    const late = setTimeout(() => this.onState({ is: 'connecting', why: noAnswer(this.where.url) }), soonestAnswer);
+    const tooLate = setTimeout(() => this.drop(noAnswer(this.where.url)), latestAnswer);
+    try {
+      const answer = await fetch(this.where.url + this.where.path,
+        { headers, signal, credentials: 'omit', cache: 'no-store', referrerPolicy: 'no-referrer' });
+      const type = answer.headers.get('Content-Type') ?? '';
+      if (answer.body && type.startsWith('text/event-stream')) return answer.body.getReader();
+      void answer.body?.cancel();
+      throw new Refusal(`The subscriber interface answered ${answer.status} with ${type.split(';')[0] || 'nothing'} instead of a stream. ${
+        answer.status >= 500 || answer.status === 429 ? 'It, or a proxy before it, may be busy or starting.' : 'A proxy before it may lead elsewhere.'}`);
+    } finally {
+      clearTimeout(late);
+      clearTimeout(tooLate);
+    }
+  }
+
+  /** Opens one connection and reads it to its end. */
+  private async connect(signal: AbortSignal): Promise<End> {
+    const reader = await this.open(signal), decoder = new TextDecoder();
+    // A topic without a document says nothing for a while, a refusal comes at once.
+    const settled = setTimeout(() => this.onState({ is: 'open' }), settlesIn);
+    try {
+      return await this.read(reader, decoder, signal);
+    } finally {
+      clearTimeout(settled);
+    }
+  }
+
+  private async read(reader: ReadableStreamDefaultReader<Uint8Array>, decoder: TextDecoder, signal: AbortSignal): Promise<End> {
+    let rest = '', error: ErrorData | undefined;
     for (;;) {
-      const silence = setTimeout(stop, longestSilence); // heartbeats come more often: the connection is dead
-      const { done, value } = await reader.read().finally(() => clearTimeout(silence));
-      if (done) return failed;
-      this.onBytes(value.byteLength);
+      const silent = setTimeout(() => { // heartbeats come more often, unless the server is set otherwise: then it is we who are impatient
+        this.silence = Math.min(2 * this.silence, longestHeartbeat);
+        this.drop('The connection has gone silent.');
+      }, this.silence);
+      const { done, value } = await reader.read().finally(() => clearTimeout(silent));
+      if (signal.aborted) return { why: this.cutBecause }; // what was read before is not wanted any more
+      if (done) return { why: 'The connection was lost.', ...(error ? { error } : {}) };
       const piece = decoder.decode(value, { stream: true });
       rest += piece;
       if (!piece.includes('\n')) continue; // the midst of a large document, not to be read again with every piece
       const blocks = rest.split('\n\n');
       rest = blocks.pop()!;
-      for (const block of blocks) failed = this.take(block) ?? failed;
+      for (const block of blocks) {
+        const e = this.take(block);
+        if (e) error = e.event === 'error' ? parsed(e.data) : undefined;
+      }
     }
   }
 
-  private take(block: string): ErrorData | undefined {
+  private take(block: string): Incoming | undefined {
     const e: Incoming = { id: '', event: 'message', data: '', bytes: 0, at: Date.now() };
     for (const line of block.split('\n')) {
       if (line.startsWith('data: ')) e.data = line.slice(6);
       else if (line.startsWith('event: ')) e.event = line.slice(7);
       else if (line.startsWith('id: ')) e.id = line.slice(4);
+      else if (line.startsWith('retry: ')) this.asked = Number(line.slice(7)) || 0;
     }
-    this.onState({ is: 'open' });
-    this.wait = shortestWait;
+    if (e.event !== 'error') {
+      this.onState({ is: 'open' });
+      this.wait = shortestWait;
+    }
     if (!e.data) return undefined;
     if (e.id) this.lastID = e.id;
     e.bytes = encoder.encode(block).byteLength + 2;
     this.onEvent(e);
-    if (e.event !== 'error') return undefined;
-    try { return JSON.parse(e.data) as ErrorData; } catch { return {}; }
+    return e;
   }
+}
+
+function parsed(data: string): ErrorData {
+  try { return JSON.parse(data) as ErrorData; } catch { return {}; }
 }
 
 /** Signs a request for apps that demand it. Browsers offer the means only to pages from https or from this machine. */
 async function sign(path: string, key: string): Promise<Record<string, string>> {
-  if (!globalThis.crypto?.subtle) throw new Error('no crypto');
+  if (!globalThis.crypto?.subtle) throw new Refusal('This app demands signed requests, and browsers sign only on pages served over TLS or from this machine. Open the console under https.');
   const plain = atob(key), beacon = plain.slice(0, 36), secret = plain.slice(36);
   const ts = String(Date.now());
   const hmac = await crypto.subtle.importKey('raw', encoder.encode(secret), { name: 'HMAC', hash: 'SHA-512' }, false, ['sign']);

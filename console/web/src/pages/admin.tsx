@@ -1,8 +1,8 @@
 // For admins: connections, usage, health and the audit log.
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { type AuditEntry, call, config, type Connection, get, id, type Page } from '../api';
 import { ago, bytes, date, plural } from '../format';
-import { Link, navigate, search } from '../router';
+import { Link, param, setParams } from '../router';
 import { Badge, Button, Card, Confirm, Empty, Head, Input, Pager, Show, Stat, Table, toast, useEvery, useLoad } from '../ui';
 import { Explain } from './explain';
 import { UsageOf } from './usage';
@@ -13,21 +13,14 @@ const refreshMs = 3000;
 const filters = ['user', 'app', 'topic'] as const;
 type Filter = Record<typeof filters[number], string>;
 
-/** What the address of the page asks for, so that a view of some connections can be sent to somebody. */
-function asked(): Filter {
-  const q = new URLSearchParams(search.value);
-  return { user: q.get('user') ?? '', app: q.get('app') ?? '', topic: q.get('topic') ?? '' };
-}
-
 export function Connections() {
-  const [filter, setFilter] = useState(asked);
+  const [user, app, topic, page] = [param('user'), param('app'), param('topic'), Number(param('page')) || 0];
   const [cutting, setCutting] = useState<Connection>(), [explaining, setExplaining] = useState<Connection>();
-  const [page, setPage] = useState(0);
+  const filter: Filter = { user, app, topic };
   const query = filters.filter(k => filter[k].trim()).map(k => `&${k}=${encodeURIComponent(filter[k].trim())}`).join('');
-  const put = (change: Partial<Filter>): void => { setPage(0); setFilter({ ...filter, ...change }); };
-  useEffect(() => navigate('/admin/connections' + (query && '?' + query.slice(1)), true), [query]);
+  const put = (change: Partial<Filter>): void => setParams({ ...change, page: '' });
   const list = useLoad(s => get<Page<Connection>>(`/admin/connections?per_page=${perPage}&page=${page}${query}`, s), [query, page]);
-  useEvery(refreshMs, list.again);
+  useEvery(refreshMs, list.refresh);
   return (
     <>
       <Head title="Connections" badge={<Badge tone="ok"><i class="pulse" />live</Badge>}>Everybody who is subscribed right now, on the node that answers.</Head>
@@ -51,7 +44,7 @@ export function Connections() {
                 <Button small kind="danger" onClick={() => setCutting(c)}>Cut<span class="offscreen"> connection {c.id}</span></Button>
               </span> },
             ]} />}
-          <Pager page={p.page} perPage={p.per_page} total={p.total} onPage={setPage} />
+          <Pager page={p.page} perPage={p.per_page} total={p.total} onPage={n => setParams({ page: n ? String(n) : '' })} />
         </Card>
       )}</Show>
       {explaining && <Explain path={`/admin/connections/${id(explaining.id)}/explain`} onClose={() => setExplaining(undefined)} />}
@@ -72,7 +65,7 @@ interface HealthAnswer { status: 'ready' | 'starting' | 'draining' | 'failing'; 
 
 export function Health() {
   const health = useLoad(s => get<HealthAnswer>('/admin/health', s), []);
-  useEvery(refreshMs, health.again);
+  useEvery(refreshMs, health.refresh);
   return (
     <>
       <Head title="Health" actions={<Button icon="renew" onClick={health.again}>Check again</Button>}>Every part of the node that answers.</Head>
@@ -100,7 +93,7 @@ const parts: Record<string, string> = {
 const order = ['gateway', 'manage', 'publish', 'poll', 'subscribe', 'grid', 'store'];
 
 export function Audit() {
-  const [page, setPage] = useState(0);
+  const page = Number(param('page')) || 0;
   const list = useLoad(s => get<Page<AuditEntry>>(`/admin/audit?per_page=${perPage}&page=${page}`, s), [page]);
   return (
     <>
@@ -113,7 +106,7 @@ export function Audit() {
               { head: 'What', cell: e => e.detail ? <code class="clip" title={JSON.stringify(e.detail, null, 2)}>{JSON.stringify(e.detail)}</code> : '' },
               { head: 'Admin', cell: e => <code class="clip">{e.actor}</code> }, { head: 'Subject', cell: e => <code class="clip">{e.subject}</code> },
             ]} />}
-          <Pager page={p.page} perPage={p.per_page} total={p.total} onPage={setPage} />
+          <Pager page={p.page} perPage={p.per_page} total={p.total} onPage={n => setParams({ page: n ? String(n) : '' })} />
         </Card>
       )}</Show>
     </>

@@ -151,7 +151,7 @@ function AppSettings({ app, of }: { app: App; of: Loaded<App> }) {
             toast('Saved');
           });
         }}>
-          <Input label="Name" value={form.name} onInput={set('name')} error={task.error?.field('name') ?? wrongName} />
+          <Input label="Name" value={form.name} onInput={set('name')} error={task.error?.field('name') ?? wrongName} hint="Unique among your apps" />
           <Check label="Auto-provisioning" hint="Any holder of the subscriber key may create a polled topic by subscribing to a URL." value={form.auto} onChange={set('auto')} />
           <Check label="Signed requests only" hint="Subscribers must sign their requests with the signature key." value={form.sign} onChange={set('sign')} />
           <Input label="Polling interval of new topics" suffix="ms" inputMode="numeric" value={form.frequency} onInput={set('frequency')} error={task.error?.field(freq) ?? wrongFrequency} hint="What polled topics take that set none themselves; empty for the server’s default" />

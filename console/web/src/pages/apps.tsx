@@ -9,7 +9,8 @@ import { Badge, Button, Card, Code, Dialog, Empty, Form, FormError, Head, Input,
 export function Apps() {
   const list = useLoad(s => all<App>('/apps', s), []);
   const [query, setQuery] = useState('');
-  const [making, setMaking] = useState(new URLSearchParams(search.value).has('new'));
+  const making = new URLSearchParams(search.value).has('new'); // in the address, so that one can go back from it
+  const setMaking = (is: boolean): void => navigate(is ? '/apps?new' : '/apps', !is);
   return (
     <>
       <Head title="Apps" actions={<Button kind="primary" icon="plus" onClick={() => setMaking(true)}>New app</Button>}>

@@ -19,6 +19,7 @@ const forms: Record<Form, { text: string; type: string; method: string; hint: st
 interface Sent { at: string; status: number; tookMs: number; arrivedMs?: number; unchanged: boolean }
 
 const tab = '  ';
+const areObjects = (v: unknown): boolean => Array.isArray(v) && v.every(e => typeof e === 'object' && e !== null && !Array.isArray(e));
 
 export function Publish({ topic, app, follow }: { topic: Topic; app: App; follow: Follow }) {
   const first = useMemo(() => print(parse(sample(topic)), 2), [topic.id]);
@@ -26,11 +27,15 @@ export function Publish({ topic, app, follow }: { topic: Topic; app: App; follow
   const [text, setText] = useState(first);
   const [sent, setSent] = useState<Sent>();
   const task = useTask();
-  const wrong = checkJSON(text);
-  const lines = text.split('\n').length;
   const isItem = topic.publisher.payload.type === 'item';
-  const notItems = !wrong && isItem && form === 'document' && !(t => Array.isArray(t) && t.every(e => typeof e === 'object' && e !== null && !Array.isArray(e)))(JSON.parse(text) as unknown)
-    ? 'This topic takes an array of objects' : undefined;
+  // Events arrive many times a second; the text is looked at when it has changed.
+  const { wrong, lines, size, notItems } = useMemo(() => {
+    const wrong = checkJSON(text);
+    return {
+      wrong, lines: text.split('\n').length, size: new TextEncoder().encode(text).length,
+      notItems: !wrong && isItem && form === 'document' && !areObjects(JSON.parse(text)) ? 'This topic takes an array of objects' : undefined,
+    };
+  }, [text, form, isItem]);
   void follow.tick.value;
   const newest = follow.newest;
 
@@ -51,7 +56,7 @@ export function Publish({ topic, app, follow }: { topic: Topic; app: App; follow
         <div class="segments" role="group" aria-label="What to send">
           {(Object.keys(forms) as Form[]).map(f => <button key={f} type="button" aria-pressed={form === f} onClick={() => {
             setForm(f);
-            setText(f === 'document' ? (newest && newest.event !== 'error' ? print(newest.doc, 2) : first) : forms[f].example);
+            setText(f === 'document' ? (newest?.hasDoc ? print(newest.doc, 2) : first) : forms[f].example);
           }}>{forms[f].text}</button>)}
         </div>
       )}>
@@ -68,7 +73,7 @@ export function Publish({ topic, app, follow }: { topic: Topic; app: App; follow
             }} />
         </div>
         <p id="editor-said" class={wrong || notItems ? 'hint error' : 'hint'} aria-live="polite">
-          {wrong ? `Line ${wrong.line}, column ${wrong.column}: ${wrong.message}` : notItems ?? `Valid JSON, ${bytes(new TextEncoder().encode(text).length)}`}
+          {wrong ? `Line ${wrong.line}, column ${wrong.column}: ${wrong.message}` : notItems ?? `Valid JSON, ${bytes(size)}`}
         </p>
         <FormError error={task.error} />
         <div class="toolbar">

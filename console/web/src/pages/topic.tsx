@@ -1,9 +1,9 @@
 // One topic: what it holds, live; publishing to it; how to connect; its settings.
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { type App, call, config, Failure, get, id, type Topic } from '../api';
+import { type App, call, config, Failure, get, id, loadConfig, type Topic } from '../api';
 import { Follow } from '../live/follow';
 import { navigate } from '../router';
-import { Button, Card, Confirm, Empty, Head, ID, Show, Tabs, toast, useLoad, useTask } from '../ui';
+import { Button, Card, complain, Confirm, Empty, Head, ID, Show, Tabs, toast, useLoad, useTask } from '../ui';
 import { TypeBadge } from './app';
 import { Connect } from './connect';
 import { Explain } from './explain';
@@ -49,8 +49,13 @@ function Following({ topic, app, tab }: Both & { tab: string }) {
   const follow = useMemo(() => url ? new Follow({
     url, key: app.subscriber_key, path: '/v1/topics/' + topic.id,
     ...(app.client_request_signature_enabled ? { signatureKey: app.signature_key } : {}),
-  }) : undefined, [topic.id]);
+  }) : undefined, [topic.id, url]);
   useEffect(() => () => follow?.close(), [follow]);
+  if (!config.value) return (
+    <Card><Empty icon="warn" title="The server did not say where its streams are" action={<Button onClick={() => void loadConfig().catch(complain)}>Ask again</Button>}>
+      <p>It was busy or starting when this page was opened.</p>
+    </Empty></Card>
+  );
   if (!follow) return (
     <Card><Empty icon="plug" title="Where are the streams?">
       <p>This server does not know under which address browsers reach its subscriber interface. Its operator can say so:</p>

@@ -5,7 +5,8 @@ import { bytes, count, percent, plural, time } from '../format';
 import type { Follow, Version } from '../live/follow';
 import { Exact, isContainer, type Json, print } from '../live/json';
 import type { Op, Touch } from '../live/patch';
-import { find, Folding, height, type Row, rows } from '../live/rows';
+import { find, Folding, height, nearest, type Row, rows } from '../live/rows';
+import { Icon } from '../icons';
 import { Plot } from '../plot';
 import { Link } from '../router';
 import { Badge, Button, Card, Copy, Empty, Stat } from '../ui';
@@ -18,26 +19,37 @@ const hotFor = 1600;
 function useWindow(total: number, size: number) {
   const box = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ top: 0, height: 400 });
+  const look = (): void => { const el = box.current!; setView({ top: el.scrollTop, height: el.clientHeight }); };
   useLayoutEffect(() => {
     const el = box.current!;
-    const look = (): void => setView({ top: el.scrollTop, height: el.clientHeight });
     const watch = new ResizeObserver(look);
     watch.observe(el);
     el.addEventListener('scroll', look, { passive: true });
     return () => { watch.disconnect(); el.removeEventListener('scroll', look); };
   }, []);
-  const from = Math.max(0, Math.floor(view.top / size) - 4);
-  return { box, top: view.top, from, to: Math.min(total, Math.ceil((view.top + view.height) / size) + 4), inView: Math.floor(view.height / size) };
+  const top = Math.min(view.top, Math.max(0, total * size - view.height)); // what has become shorter is not scrolled back yet
+  const from = Math.max(0, Math.floor(top / size) - 4);
+  /** Scrolls there, and shows it at once: what the browser says about scrolling comes a frame later. */
+  const scroll = (to: number): void => { box.current!.scrollTop = to; look(); };
+  return { box, top, scroll, from, to: Math.min(total, Math.ceil((top + view.height) / size) + 4), inView: Math.floor(view.height / size), first: Math.ceil(top / size) };
 }
 
 // ── The document
 
+/** What a line cannot show as it is: breaks, and marks that turn the text behind them around. */
+const unshown = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+const escaped = (s: string): string => s.replace(unshown, c => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'));
+const cutOff = (s: string, most: number): string => s.length > most ? s.slice(0, most) + '…' : s;
+
 function Value({ value }: { value: Json }) {
-  if (typeof value === 'string') return <span class="v-string">{JSON.stringify(value.length > 400 ? value.slice(0, 400) + '…' : value)}</span>;
+  if (typeof value === 'string') return <span class="v-string">{escaped(JSON.stringify(cutOff(value, 400)))}</span>;
   if (typeof value === 'number') return <span class="v-number">{String(value)}</span>;
-  if (value instanceof Exact) return <span class="v-number">{value.text}</span>;
+  if (value instanceof Exact) return <span class="v-number">{cutOff(value.text, 400)}</span>;
   return <span class="v-word">{String(value)}</span>;
 }
+
+/** A name as it is, or quoted where one could not see what it is. */
+const nameOf = (name: string): string => name === '' || name !== name.trim() || name.search(unshown) >= 0 ? escaped(JSON.stringify(cutOff(name, 200))) : cutOff(name, 200);
 
 function TreeRow({ row, active, heat, still, onFlip, onActive }:
   { row: Row; active: boolean; heat: { kind: Touch['kind']; times: number } | undefined; still: Touch['kind'] | undefined; onFlip: () => void; onActive: () => void }) {
@@ -50,22 +62,22 @@ function TreeRow({ row, active, heat, still, onFlip, onActive }:
       {heat && <i key={heat.times} class={'heat ' + heat.kind} />}
       <span class="indent" style={{ width: row.depth * 16 + 'px' }} />
       <span class={container ? (row.open ? 'twist open' : 'twist') : 'twist none'} aria-hidden="true" />
-      {row.depth > 0 && <span class={row.isIndex ? 'name index' : 'name'}>{row.name === '' ? '""' : row.name}</span>}
+      {row.depth > 0 && <span class={row.isIndex ? 'name index' : 'name'}>{nameOf(row.name)}</span>}
       {container ? <span class="v-size">{row.children === 0 ? marks : `${marks[0]} ${count(row.children)} ${marks[1]}`}</span> : <Value value={row.value} />}
     </div>
   );
 }
 
 /** The document as a tree, of which only the rows in view exist. */
-export function Tree({ follow, height: pixels, goTo }: { follow: Follow; height?: number; goTo?: string }) {
+export function Tree({ follow, height: pixels, goTo, onGone }: { follow: Follow; height?: number; goTo?: { path: string } | undefined; onGone?: (isMissing: boolean) => void }) {
   const folding = useMemo(() => new Folding(), [follow]);
   const [, redraw] = useState(0);
   const [active, setActive] = useState('');
   void follow.tick.value;
-  const shown = follow.shown(), pinned = follow.pinned.value !== null;
+  const version = follow.shown(), shown = version?.hasDoc ? version : undefined, pinned = follow.pinned.value !== null;
   const doc = shown?.doc ?? null;
   const total = shown ? height(doc, '', folding) : 0;
-  const { box, from, to, inView } = useWindow(total, rowHeight);
+  const { box, scroll, from, to, inView, first } = useWindow(total, rowHeight);
   const visible = shown ? rows(doc, folding, from, to) : [];
   const still = useMemo(() => {
     const marks = new Map<string, Touch['kind']>();
@@ -76,15 +88,25 @@ export function Tree({ follow, height: pixels, goTo }: { follow: Follow; height?
   const flip = (path: string): void => { folding.flip(path); redraw(n => n + 1); };
   const reveal = (index: number): void => {
     const el = box.current!, at = index * rowHeight;
-    if (at < el.scrollTop || at > el.scrollTop + el.clientHeight - 2 * rowHeight) el.scrollTop = Math.max(0, at - el.clientHeight / 3);
+    if (at < el.scrollTop || at > el.scrollTop + el.clientHeight - 2 * rowHeight) scroll(Math.max(0, at - el.clientHeight / 3));
   };
   useEffect(() => {
     if (!goTo || !shown) return;
-    const i = find(doc, folding, goTo);
-    if (i >= 0) { setActive(goTo); reveal(i); }
+    const isThere = folding.openTo(doc, goTo.path);
+    onGone?.(!isThere);
+    const row = nearest(doc, folding, goTo.path);
+    setActive(row.path);
+    // The rows that have just been unfolded must have their room before one can scroll to them.
+    setTimeout(() => { if (box.current) reveal(row.at); });
   }, [goTo]);
+  /** Where the keys move from: the row one was at, or what is left of it; if that is the root alone, what one is looking at. */
+  const here = (): number => {
+    const row = nearest(doc, folding, active);
+    return row.path === active || row.path !== '' ? row.at : Math.min(first, total - 1);
+  };
   const move = (e: KeyboardEvent): void => {
-    const at = find(doc, folding, active), row = rows(doc, folding, at, at + 1)[0];
+    if (!shown) return;
+    const at = here(), row = rows(doc, folding, at, at + 1)[0];
     let next = at;
     switch (e.key) {
       case 'ArrowDown': next = Math.min(total - 1, at + 1); break;
@@ -137,7 +159,8 @@ function about(v: Version): string {
   if (v.event !== 'patch') return 'full document';
   const first = v.ops[0];
   if (!first) return 'nothing';
-  return v.ops.length === 1 ? `${first.op} ${first.path}` : `${first.op} ${first.path} +${v.ops.length - 1}`;
+  const what = `${first.op} ${cutOff(first.path, 300) || '(all of it)'}`;
+  return v.ops.length === 1 ? what : `${what} +${v.ops.length - 1}`;
 }
 
 const eventHeight = 30;
@@ -148,7 +171,7 @@ export function EventList({ follow, height: pixels, filter = noFilter, compact }
   void follow.tick.value;
   const filtered = filter.text !== '' || filter.op !== '';
   const list = filtered ? follow.versions.filter(v => passes(v, filter)) : follow.versions;
-  const { box, top, from, to } = useWindow(list.length, eventHeight);
+  const { box, top, scroll, from, to } = useWindow(list.length, eventHeight);
   const chosen = follow.pinned.value;
   const newest = list[list.length - 1]?.n ?? -1;
   const before = useRef(newest);
@@ -165,7 +188,7 @@ export function EventList({ follow, height: pixels, filter = noFilter, compact }
     if (!v) return;
     follow.pinned.value = v.n;
     const el = box.current!, top = (list.length - 1 - list.indexOf(v)) * eventHeight;
-    if (top < el.scrollTop || top > el.scrollTop + el.clientHeight - eventHeight) el.scrollTop = top - el.clientHeight / 2;
+    if (top < el.scrollTop || top > el.scrollTop + el.clientHeight - eventHeight) scroll(Math.max(0, top - el.clientHeight / 2));
   };
   const visible: Version[] = [];
   for (let i = from; i < to; i++) visible.push(list[list.length - 1 - i]!);
@@ -227,13 +250,30 @@ const remedies: Record<number, string> = {
   61500: 'The target’s answer is not JSON that fits this topic.',
 };
 
+/** Says so after a moment, so that a short break moves nothing on the page. */
+function useLate(is: boolean, ms: number): boolean {
+  const [late, setLate] = useState(false);
+  useEffect(() => {
+    if (!is) { setLate(false); return; }
+    const timer = setTimeout(() => setLate(true), ms);
+    return () => clearTimeout(timer);
+  }, [is]);
+  return is && late;
+}
+
 function Trouble({ follow }: { follow: Follow }) {
   const s = follow.state.value;
+  const lasts = useLate((s.is === 'waiting' || s.is === 'connecting') && !!s.why, 1500);
   if (s.is === 'failed') return (
-    <div class="banner bad" role="alert"><div><b>{s.code || ''} {s.message}</b><p>{remedies[s.code] ?? ''}</p></div><Button small onClick={() => follow.open()}>Connect again</Button></div>
+    <div class="banner bad" role="alert"><Icon name="warn" /><div><b>{s.code || ''} {s.message}</b><p>{remedies[s.code] ?? ''}</p></div><Button small onClick={() => follow.open()}>Connect again</Button></div>
   );
-  if (s.is === 'waiting') return <div class="banner" role="status"><div>{s.why} Trying again in a moment; nothing is lost that you have not seen.</div></div>;
-  return null;
+  if (!lasts || s.is !== 'waiting' && s.is !== 'connecting') return null;
+  return (
+    <div class="banner warn" role="status"><Icon name="warn" />
+      <div><b>{s.why}</b><p>{s.is === 'waiting' && s.code ? remedies[s.code] : ''} The console goes on trying; what is shown is what arrived so far.</p></div>
+      {s.is === 'waiting' && <Button small onClick={() => follow.hurry()}>Try now</Button>}
+    </div>
+  );
 }
 
 // ── All of it
@@ -248,7 +288,7 @@ function Costs({ follow, topic }: { follow: Follow; topic: Topic }) {
   const rate = lately.length ? lately.reduce((n, s) => n + s.events, 0) / lately.length : 0;
   return (
     <dl class="stats">
-      <Stat label="Document" value={follow.newest ? bytes(follow.newest.docBytes) : '–'} hint={follow.newest ? plural(follow.versions.length, 'version') + ' kept' : 'nothing yet'} />
+      <Stat label="Document" value={follow.newest?.hasDoc ? bytes(follow.newest.docBytes) : '–'} hint={follow.newest?.hasDoc ? plural(follow.versions.length, 'version') + ' kept' : 'nothing yet'} />
       <Stat label="Events" value={count(t.events)} hint={`${rate.toFixed(1)} per second`} />
       <Stat label="Received" value={bytes(t.bytes)} hint={`full documents: ${bytes(t.full)}`} />
       <Stat label="Saved vs full documents" value={t.full > t.bytes ? percent(t.full - t.bytes, t.full) : '–'} hint={t.full > t.bytes ? bytes(t.full - t.bytes) : t.patches ? 'the document is tiny' : 'counts from the first patch'} />
@@ -288,7 +328,7 @@ function Operations({ follow }: { follow: Follow }) {
   if (!v || follow.pinned.value === null) return <p class="hint ops-hint">Choose an event to see what it did, and the document as it was then.</p>;
   return (
     <div class="ops" role="region" aria-label="Operations of the chosen event" tabIndex={0}>
-      {v.ops.length === 0 && <p class="hint">{v.error || `A full document of ${bytes(v.docBytes)}.`}</p>}
+      {v.ops.length === 0 && <p class="hint">{v.error || `The whole document, ${bytes(v.docBytes)}.`}</p>}
       {v.ops.slice(0, 200).map((o, i) => {
         const text = o.op === 'remove' ? '' : print(o.value ?? null);
         return <div class="op" key={i}><span class={'op-name ' + o.op}>{o.op}</span><code class="op-path">{o.path || '(root)'}</code><code class="op-value">{text.length > 300 ? text.slice(0, 300) + '…' : text}</code></div>;
@@ -314,8 +354,7 @@ function Plots({ follow }: { follow: Follow }) {
 
 export function Viewer({ follow, topic, app }: { follow: Follow; topic: Topic; app: App }) {
   const [filter, setFilter] = useState<Filter>(noFilter);
-  const [path, setPath] = useState(''), [goTo, setGoTo] = useState('');
-  const empty = follow.versions.length === 0;
+  const [path, setPath] = useState(''), [goTo, setGoTo] = useState<{ path: string }>(), [isGone, setGone] = useState(false);
   return (
     <>
       <Trouble follow={follow} />
@@ -325,14 +364,16 @@ export function Viewer({ follow, topic, app }: { follow: Follow; topic: Topic; a
         <section class="card flush viewer-doc" aria-label="Document">
           <header class="card-head"><h2>Document</h2><StateBadge follow={follow} />
             <div class="actions">
-              <form class="goto" onSubmit={e => { e.preventDefault(); setGoTo(''); setTimeout(() => setGoTo(path)); }}>
-                <input aria-label="Go to a path" placeholder="/path/to/value" class="mono" value={path} onInput={e => setPath(e.currentTarget.value)} />
+              <form class="goto" onSubmit={e => { e.preventDefault(); setGoTo({ path: path && !path.startsWith('/') ? '/' + path : path }); }}>
+                <input aria-label="Go to a path" placeholder="/path/to/value" class="mono" value={path} aria-invalid={isGone || undefined} title={isGone ? 'There is nothing at this path' : undefined}
+                  onInput={e => { setGone(false); setPath(e.currentTarget.value); }} />
+                {isGone && <span role="status">Nothing is there</span>}
               </form>
               <CopyDocument follow={follow} />
             </div>
           </header>
-          {empty && <FirstPublication topic={topic} app={app} follow={follow} />}
-          <Tree follow={follow} goTo={goTo} />
+          <FirstPublication topic={topic} app={app} follow={follow} />
+          <Tree follow={follow} goTo={goTo} onGone={setGone} />
         </section>
         <section class="card flush viewer-events" aria-label="Events">
           <header class="card-head"><h2>Events</h2>
@@ -353,14 +394,12 @@ export function Viewer({ follow, topic, app }: { follow: Follow; topic: Topic; a
 }
 
 function CopyDocument({ follow }: { follow: Follow }) {
-  const [, look] = useState(0);
-  const shown = follow.shown();
-  return <span onPointerEnter={() => look(n => n + 1)} onFocusCapture={() => look(n => n + 1)}><Copy what="the document" text={shown ? print(shown.doc, 2) : ''} /></span>;
+  return <Copy what="the document" text={() => { const shown = follow.shown(); return shown?.hasDoc ? print(shown.doc, 2) : ''; }} />;
 }
 
 function FirstPublication({ topic, app, follow }: { topic: Topic; app: App; follow: Follow }) {
   void follow.tick.value;
-  if (follow.versions.length > 0) return null;
+  if (follow.newest?.hasDoc) return null;
   return topic.publisher.type === 'http-post' ? (
     <Empty icon="live" title="Nothing was published yet" action={<Link to={`/topics/${encodeURIComponent(topic.id)}/publish`} class="button primary">Publish something</Link>}>
       <p>Send the first document from here, or from your backend. It appears at once.</p>
