@@ -382,7 +382,7 @@ async function load(page, { topic, app }, token) {
   await cpu.detach();
   // A patch may change what can be seen of it, never the 4,500 rows of the document: that is what keeps it smooth on any machine.
   expect(figures.load.nodes_touched_per_patch < 50, `a patch touches ${figures.load.nodes_touched_per_patch} nodes of the page`);
-  for (const what of ['Saved vs full documents', 'Saved vs polling']) {
+  for (const what of ['Saved vs snapshots', 'Saved vs polling']) {
     const saved = await page.locator('.stat').filter({ hasText: what }).locator('dd').first().evaluate(dd => dd.firstChild.textContent);
     expect(parseFloat(saved) > (what.endsWith('polling') ? 0 : 90), `${what}: ${saved}`);
   }

@@ -100,8 +100,17 @@ export async function call<T>(method: string, path: string, { body, signal, anon
     throw new Failure(401, 'Your session has ended.');
   }
   if (!answer.ok) throw await failure(answer);
-  const text = await answer.text();
-  return (text ? read(text) : undefined) as T;
+  const text = await textOf(answer);
+  try {
+    return (text ? read(text) : undefined) as T;
+  } catch {
+    throw new Failure(0, 'What answered is not Freshet: a proxy or a sign-in page of the network may be in between. Reload this page to see it.');
+  }
+}
+
+/** The text of an answer, which may break off. */
+async function textOf(answer: Response): Promise<string> {
+  try { return await answer.text(); } catch { throw new Failure(0, advice[0]!); }
 }
 
 export const get = <T>(path: string, signal?: AbortSignal) => call<T>('GET', path, signal ? { signal } : {});

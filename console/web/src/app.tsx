@@ -2,10 +2,10 @@
 import { render } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { signal } from '@preact/signals';
-import { Button, Empty, Toasts } from './ui';
+import { Button, Empty, NoPage, Toasts } from './ui';
 import { get, id, loadConfig, me, type User } from './api';
 import { Shell } from './shell';
-import { match, navigate, path, search, Link } from './router';
+import { match, navigate, path, search } from './router';
 import { session } from './session';
 import { SignIn, SignUp } from './pages/sign';
 import { Overview } from './pages/overview';
@@ -40,11 +40,7 @@ function Page() {
     const found = match(pattern, path.value);
     if (found && (!only || me.value?.role === 'admin')) return show(found);
   }
-  return (
-    <Empty icon="search" title="There is no such page" action={<Link to="/" class="button">Go to the overview</Link>}>
-      The address may be mistyped, or the page may be for admins.
-    </Empty>
-  );
+  return <NoPage />;
 }
 
 /** Where to go after signing in: only ever a path of ours. */

@@ -19,6 +19,8 @@ interface PlotProps {
   whole?: (string | undefined)[];
   /** How many seconds there are to see at least. */
   span?: number;
+  /** How high the axis reaches at least, for what is counted in whole things. */
+  least?: number;
 }
 
 const color = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
@@ -53,7 +55,7 @@ function drawn(times: number[], series: Series[], isStack: boolean): uPlot.Align
   return [times, ...(isStack ? stacked(series).reverse() : series.map(s => s.values))];
 }
 
-export function Plot({ label, times, series, format, height = 160, as = 'lines', whole, span = 0 }: PlotProps) {
+export function Plot({ label, times, series, format, height = 160, as = 'lines', whole, span = 0, least = 0 }: PlotProps) {
   const box = useRef<HTMLDivElement>(null), plot = useRef<uPlot | undefined>(undefined);
   const [at, setAt] = useState<number | null>(null); // the moment that is pointed at
   const isStack = as === 'stack', scheme = theme.value;
@@ -72,7 +74,7 @@ export function Plot({ label, times, series, format, height = 160, as = 'lines',
       cursor: { y: false, points: { size: 6, show: as === 'lines' }, drag: { x: false, y: false } },
       legend: { show: false },
       padding: [8, 20, 0, 0],
-      scales: { x: { range: (_u, min, max) => [Math.min(min, max - span), max] }, y: { range: (_u, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
+      scales: { x: { range: (_u, min, max) => [Math.min(min, max - span), max] }, y: { range: (_u, _min, max) => [0, Math.max(least, max > 0 ? max * 1.1 : 1)] } },
       axes: [{ ...axis, grid: { show: false }, gap: 9, space: 70, values: (_u, ticks, _a, _s, every) => moments(ticks, every) },
         { ...axis, size: 62, space: 34, values: (_u, ticks) => ticks.map(t => format(t)) }],
       series: [{}, ...(isStack ? [...series].reverse() : series).map(line)],

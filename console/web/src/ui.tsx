@@ -145,6 +145,12 @@ export function Empty({ icon, title, action, children }: Children & { icon: Icon
   );
 }
 
+export const NoPage = () => (
+  <Empty icon="search" title="There is no such page" action={<Link to="/" class="button">Go to the overview</Link>}>
+    The address may be mistyped, or the page may be for admins.
+  </Empty>
+);
+
 export function Card({ title, aside, children, flush }: Children & { title?: ComponentChildren; aside?: ComponentChildren; flush?: boolean }) {
   return (
     <section class={flush ? 'card flush' : 'card'}>

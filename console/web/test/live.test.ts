@@ -34,7 +34,7 @@ test('a document is printed as it was parsed, to the last digit', () => {
     assert.equal(size(parse(text)), new TextEncoder().encode(text).length);
     JSON.parse(print(parse(text), 2));
   }
-  for (const exact of ['12345678901234567890', '0.1234567890123456789', '1e400', '-0.00000000000000000000000000001e-300']) assert.equal(print(parse(`[${exact}]`)), `[${exact}]`);
+  for (const exact of ['12345678901234567890', '0.1234567890123456789', '1e400', '-0.00000000000000000000000000001e-300', '-0', '-0.0', '-0.05']) assert.equal(print(parse(`[${exact}]`)), `[${exact}]`);
   assert.equal(parse('1.5e3'), 1500);
   assert.equal(parse('100000000000000000000'), 1e20);
 });

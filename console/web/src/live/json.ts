@@ -10,7 +10,7 @@ export type Container = Json[] | { [key: string]: Json };
 export const isContainer = (v: Json | undefined): v is Container => typeof v === 'object' && v !== null && !(v instanceof Exact);
 
 /** Only a text with such digits can hold a number that would be rounded. Strings may match too; that costs time only. */
-const suspicious = /[0-9.]{16}|[0-9][eE]/;
+const suspicious = /[0-9.]{16}|[0-9][eE]|-0(?:\.0*)?(?![0-9.])/;
 
 /** Parses one JSON value, exactly. */
 export function parse(text: string): Json {
@@ -29,7 +29,7 @@ function canonical(text: string): string {
   const fraction = m[3] ?? '';
   const digits = (m[2]! + fraction).replace(/^0+/, '');
   const trimmed = digits.replace(/0+$/, '');
-  if (!trimmed) return '0';
+  if (!trimmed) return m[1] + '0'; // JavaScript prints -0 as 0
   return `${m[1]}${trimmed}e${Number(m[4] ?? 0) - fraction.length + digits.length - trimmed.length}`;
 }
 

@@ -5,10 +5,12 @@ import { ago, every, plural } from '../format';
 import { Link, navigate } from '../router';
 import { checkFrequency, checkText } from '../rules';
 import {
-  Badge, Button, Card, Check, Confirm, Dialog, Empty, Form, FormError, Head, ID, Input, type Loaded, Search, Secret, Select, Show, Table, Tabs, TextArea, toast, useLoad, useTask,
+  Badge, Button, Card, Check, Confirm, Dialog, Empty, Form, FormError, Head, ID, Input, type Loaded, NoPage, Search, Secret, Select, Show, Table, Tabs, TextArea, toast, useLoad, useTask,
 } from '../ui';
 import { changed, QuotaInputs, quotaFields, typed, wrong } from './quotas';
 import { UsageOf } from './usage';
+
+const tabs = ['topics', 'keys', 'usage', 'settings'];
 
 export function AppPage({ appID, tab }: { appID: string; tab: string }) {
   const app = useLoad(s => get<App>('/apps/' + id(appID), s), [appID]);
@@ -23,6 +25,7 @@ export function AppPage({ appID, tab }: { appID: string; tab: string }) {
         <Tabs label="App" current={at(tab)} tabs={[
           { to: at('topics'), text: 'Topics' }, { to: at('keys'), text: 'Keys' }, { to: at('usage'), text: 'Usage' }, { to: at('settings'), text: 'Settings' },
         ]} />
+        {!tabs.includes(tab) && <NoPage />}
         {tab === 'topics' && <Topics app={a} />}
         {tab === 'keys' && <Keys app={a} onChange={app.set} />}
         {tab === 'usage' && <UsageOf of={`/apps/${id(a.id)}/usage`} what="app" />}

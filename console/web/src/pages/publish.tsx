@@ -19,6 +19,7 @@ const forms: Record<Form, { text: string; type: string; method: string; hint: st
 interface Sent { at: string; status: number; tookMs: number; arrivedMs?: number; unchanged: boolean }
 
 const tab = '  ';
+const mostEdited = 300_000; // bytes of a document that is put into the editor; browsers are slow with long texts
 const areObjects = (v: unknown): boolean => Array.isArray(v) && v.every(e => typeof e === 'object' && e !== null && !Array.isArray(e));
 
 export function Publish({ topic, app, follow }: { topic: Topic; app: App; follow: Follow }) {
@@ -56,11 +57,13 @@ export function Publish({ topic, app, follow }: { topic: Topic; app: App; follow
         <div class="segments" role="group" aria-label="What to send">
           {(Object.keys(forms) as Form[]).map(f => <button key={f} type="button" aria-pressed={form === f} onClick={() => {
             setForm(f);
-            setText(f === 'document' ? (newest?.hasDoc ? print(newest.doc, 2) : first) : forms[f].example);
+            setText(f !== 'document' ? forms[f].example : newest?.hasDoc && newest.docBytes <= mostEdited ? print(newest.doc, 2) : first);
           }}>{forms[f].text}</button>)}
         </div>
       )}>
         <p class="hint">{isItem ? 'Each item takes the place of the one with the same identifier; the others stay.' : forms[form].hint}</p>
+        {form === 'document' && !isItem && newest && newest.docBytes > mostEdited &&
+          <p class="hint">The present document has {bytes(newest.docBytes)}, too much to edit here. Send a merge or a patch, or publish all of it from your backend.</p>}
         <div class={wrong || notItems ? 'editor bad' : 'editor'}>
           <pre class="gutter" aria-hidden="true">{Array.from({ length: lines }, (_, i) => i + 1).join('\n')}</pre>
           <textarea value={text} rows={Math.max(12, Math.min(26, lines + 1))} spellcheck={false} autocapitalize="off" wrap="off" aria-label="JSON to publish"

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { type App, call, config, Failure, get, id, loadConfig, type Topic } from '../api';
 import { Follow } from '../live/follow';
 import { navigate } from '../router';
-import { Button, Card, complain, Confirm, Empty, Head, ID, Show, Tabs, toast, useLoad, useTask } from '../ui';
+import { Button, Card, complain, Confirm, Empty, Head, ID, NoPage, Show, Tabs, toast, useLoad, useTask } from '../ui';
 import { TypeBadge } from './app';
 import { Connect } from './connect';
 import { Explain } from './explain';
@@ -11,6 +11,8 @@ import { Publish } from './publish';
 import { TopicSettings } from './topicform';
 import { UsageOf } from './usage';
 import { Viewer } from './viewer';
+
+const tabs = ['live', 'publish', 'connect', 'usage', 'settings'];
 
 interface Both { topic: Topic; app: App }
 
@@ -31,6 +33,7 @@ export function TopicPage({ topicID, tab }: { topicID: string; tab: string }) {
           { to: at('live'), text: 'Live' }, ...(topic.publisher.type === 'http-post' ? [{ to: at('publish'), text: 'Publish' }] : []),
           { to: at('connect'), text: 'Connect' }, { to: at('usage'), text: 'Usage' }, { to: at('settings'), text: 'Settings' },
         ]} />
+        {!tabs.includes(tab) && <NoPage />}
         {(tab === 'live' || tab === 'publish') && <Following key={app.subscriber_key} topic={topic} app={app} tab={tab} />}
         {tab === 'connect' && <Connect topic={topic} app={app} />}
         {tab === 'usage' && <UsageOf of={`/topics/${id(topic.id)}/usage`} what="topic" />}

@@ -66,7 +66,7 @@ export function Usage({ report, what, again }: { report: UsageReport; what: stri
       <div class="plots">
         <Card><Plot as="bars" label="Messages per hour" times={times} format={short} whole={[short(total.messages)]} series={[
           { label: 'messages', tone: 'accent', values: some(s => s.messages) }]} /></Card>
-        <Card><Plot as="bars" label="Connections, on average" times={times} format={few} series={[
+        <Card><Plot as="bars" least={1} label="Connections, on average" times={times} format={few} series={[
           { label: 'connections', tone: 'ok', values: some(s => s.connection_seconds / s.seconds) }]} /></Card>
         <Card><Plot label="From publication to socket" times={times} format={latency} whole={[inAll(lag.p50_ms), inAll(lag.p95_ms), inAll(lag.p99_ms)]} series={percentiles(
           some(s => s.delivery_lag.p50_ms), some(s => s.delivery_lag.p95_ms), some(s => s.delivery_lag.p99_ms))} /></Card>
@@ -82,7 +82,7 @@ export function Usage({ report, what, again }: { report: UsageReport; what: stri
   );
 }
 
-const few = (n: number): string => n > 0 && n < 1 ? String(Number(n.toPrecision(1))) : short(n);
+const few = (n: number): string => n > 0 && n < 0.01 ? '< 0.01' : n < 1 ? String(Number(n.toPrecision(1))) : short(n);
 
 type Values = (number | null)[];
 const percentiles = (p50: Values, p95: Values, p99: Values): Series[] => [
@@ -111,7 +111,7 @@ function Live({ of }: { of: string }) {
       </dl>
       <div class="plots">
         <Card><Plot span={60} label="Messages per second" times={times} format={short} series={[{ label: 'messages', tone: 'accent', fill: true, values: of1(m => m.messages) }]} /></Card>
-        <Card><Plot span={60} label="Connections" times={times} format={few} series={[{ label: 'connections', tone: 'ok', fill: true, values: of1(m => m.connections) }]} /></Card>
+        <Card><Plot span={60} least={1} label="Connections" times={times} format={few} series={[{ label: 'connections', tone: 'ok', fill: true, values: of1(m => m.connections) }]} /></Card>
         <Card><Plot span={60} label="From publication to socket" times={times} format={latency} series={percentiles(of1(m => m.p50), of1(m => m.p95), of1(m => m.p99))} /></Card>
         <Card><Plot span={60} label="Bytes per second" times={times} format={bytes} series={[
           { label: 'as full documents', tone: 'muted', values: of1(m => m.full) }, { label: 'sent', tone: 'accent', fill: true, values: of1(m => m.bytes) }]} /></Card>

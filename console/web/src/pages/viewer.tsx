@@ -16,6 +16,8 @@ const hotFor = 1600;
 
 // ── Which rows of a long list are in view
 
+const tallest = 15_000_000; // pixels; browsers cut off what is taller
+
 function useWindow(total: number, size: number) {
   const box = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ top: 0, height: 400 });
@@ -27,11 +29,19 @@ function useWindow(total: number, size: number) {
     el.addEventListener('scroll', look, { passive: true });
     return () => { watch.disconnect(); el.removeEventListener('scroll', look); };
   }, []);
-  const top = Math.min(view.top, Math.max(0, total * size - view.height)); // what has become shorter is not scrolled back yet
-  const from = Math.max(0, Math.floor(top / size) - 4);
+  const space = Math.min(total * size, tallest);
+  const scrolled = Math.min(view.top, Math.max(0, space - view.height)); // what has become shorter is not scrolled back yet
+  // A list that is too long for a browser goes by faster than it is scrolled.
+  const scale = space < total * size ? (total * size - view.height) / (space - view.height) : 1;
+  const top = scrolled * scale, from = Math.max(0, Math.floor(top / size) - 4);
   /** Scrolls there, and shows it at once: what the browser says about scrolling comes a frame later. */
-  const scroll = (to: number): void => { box.current!.scrollTop = to; look(); };
-  return { box, top, scroll, from, to: Math.min(total, Math.ceil((top + view.height) / size) + 4), inView: Math.floor(view.height / size), first: Math.ceil(top / size) };
+  const scroll = (to: number): void => { box.current!.scrollTop = Math.max(0, to) / scale; look(); };
+  return {
+    box, space, top, scroll, from, to: Math.min(total, Math.ceil((top + view.height) / size) + 4), shift: from * size - top + scrolled,
+    inView: Math.floor(view.height / size), first: Math.ceil(top / size),
+    /** Whether a row and some around it are in view. */
+    sees: (row: number, below = 1) => row * size >= top && row * size <= top + view.height - below * size,
+  };
 }
 
 // ── The document
@@ -51,6 +61,9 @@ function Value({ value }: { value: Json }) {
 /** A name as it is, or quoted where one could not see what it is. */
 const nameOf = (name: string): string => name === '' || name !== name.trim() || name.search(unshown) >= 0 ? escaped(JSON.stringify(cutOff(name, 200))) : cutOff(name, 200);
 
+/** What is very deep is still to be seen. */
+const indent = (depth: number): number => 16 * Math.min(depth, 20) + Math.max(0, depth - 20);
+
 function TreeRow({ row, active, heat, still, onFlip, onActive }:
   { row: Row; active: boolean; heat: { kind: Touch['kind']; times: number } | undefined; still: Touch['kind'] | undefined; onFlip: () => void; onActive: () => void }) {
   const container = isContainer(row.value);
@@ -60,7 +73,7 @@ function TreeRow({ row, active, heat, still, onFlip, onActive }:
       class={`tree-row${active ? ' active' : ''}${still ? ' still ' + still : ''}`}
       onClick={() => { onActive(); if (container) onFlip(); }}>
       {heat && <i key={heat.times} class={'heat ' + heat.kind} />}
-      <span class="indent" style={{ width: row.depth * 16 + 'px' }} />
+      <span class="indent" style={{ width: indent(row.depth) + 'px' }} />
       <span class={container ? (row.open ? 'twist open' : 'twist') : 'twist none'} aria-hidden="true" />
       {row.depth > 0 && <span class={row.isIndex ? 'name index' : 'name'}>{nameOf(row.name)}</span>}
       {container ? <span class="v-size">{row.children === 0 ? marks : `${marks[0]} ${count(row.children)} ${marks[1]}`}</span> : <Value value={row.value} />}
@@ -77,7 +90,7 @@ export function Tree({ follow, height: pixels, goTo, onGone }: { follow: Follow;
   const version = follow.shown(), shown = version?.hasDoc ? version : undefined, pinned = follow.pinned.value !== null;
   const doc = shown?.doc ?? null;
   const total = shown ? height(doc, '', folding) : 0;
-  const { box, scroll, from, to, inView, first } = useWindow(total, rowHeight);
+  const { box, space, shift, scroll, sees, from, to, inView, first } = useWindow(total, rowHeight);
   const visible = shown ? rows(doc, folding, from, to) : [];
   const still = useMemo(() => {
     const marks = new Map<string, Touch['kind']>();
@@ -87,8 +100,7 @@ export function Tree({ follow, height: pixels, goTo, onGone }: { follow: Follow;
   const now = Date.now();
   const flip = (path: string): void => { folding.flip(path); redraw(n => n + 1); };
   const reveal = (index: number): void => {
-    const el = box.current!, at = index * rowHeight;
-    if (at < el.scrollTop || at > el.scrollTop + el.clientHeight - 2 * rowHeight) scroll(Math.max(0, at - el.clientHeight / 3));
+    if (!sees(index, 2)) scroll(index * rowHeight - box.current!.clientHeight / 3);
   };
   useEffect(() => {
     if (!goTo || !shown) return;
@@ -124,13 +136,17 @@ export function Tree({ follow, height: pixels, goTo, onGone }: { follow: Follow;
     const to = rows(doc, folding, next, next + 1)[0];
     if (to) { setActive(to.path); reveal(next); }
   };
-  const inSight = visible.some(r => r.path === active);
+  const row = visible.find(r => r.path === active), inSight = !!row;
+  useLayoutEffect(() => { // what is deep stands far to the right
+    const el = box.current!, left = row ? indent(row.depth) : 0;
+    if (row && (left < el.scrollLeft || left > el.scrollLeft + el.clientWidth - 120)) el.scrollLeft = left - el.clientWidth / 2;
+  }, [active, inSight]);
   return (
     <div ref={box} class="pane tree" style={pixels ? { height: pixels + 'px' } : undefined} role="tree" tabIndex={0} aria-label="Document"
       aria-activedescendant={inSight ? 'row:' + active : undefined} onKeyDown={move}>
       {shown ? (
-        <div role="presentation" class="pane-space" style={{ height: total * rowHeight + 'px' }}>
-          <div role="presentation" class="pane-rows" style={{ transform: `translateY(${from * rowHeight}px)` }}>
+        <div role="presentation" class="pane-space" style={{ height: space + 'px' }}>
+          <div role="presentation" class="pane-rows" style={{ transform: `translateY(${shift}px)` }}>
             {visible.map(r => {
               const h = pinned ? undefined : follow.heat.get(r.path);
               return <TreeRow key={r.path} row={r} active={r.path === active} heat={h && now - h.at < hotFor ? h : undefined} still={still.get(r.path)}
@@ -138,7 +154,7 @@ export function Tree({ follow, height: pixels, goTo, onGone }: { follow: Follow;
             })}
           </div>
         </div>
-      ) : <div role="treeitem" class="pane-empty" aria-selected={false}>Nothing was published yet.</div>}
+      ) : <div role="treeitem" class="pane-empty" aria-selected={false}>{follow.state.value.is === 'open' ? 'Nothing was published yet.' : 'No document yet.'}</div>}
     </div>
   );
 }
@@ -171,7 +187,7 @@ export function EventList({ follow, height: pixels, filter = noFilter, compact }
   void follow.tick.value;
   const filtered = filter.text !== '' || filter.op !== '';
   const list = filtered ? follow.versions.filter(v => passes(v, filter)) : follow.versions;
-  const { box, top, scroll, from, to } = useWindow(list.length, eventHeight);
+  const { box, space, shift, top, scroll, sees, from, to } = useWindow(list.length, eventHeight);
   const chosen = follow.pinned.value;
   const newest = list[list.length - 1]?.n ?? -1;
   const before = useRef(newest);
@@ -187,8 +203,8 @@ export function EventList({ follow, height: pixels, filter = noFilter, compact }
     const v = list[Math.max(0, Math.min(list.length - 1, at - by))];
     if (!v) return;
     follow.pinned.value = v.n;
-    const el = box.current!, top = (list.length - 1 - list.indexOf(v)) * eventHeight;
-    if (top < el.scrollTop || top > el.scrollTop + el.clientHeight - eventHeight) scroll(Math.max(0, top - el.clientHeight / 2));
+    const row = list.length - 1 - list.indexOf(v);
+    if (!sees(row)) scroll(row * eventHeight - box.current!.clientHeight / 2);
   };
   const visible: Version[] = [];
   for (let i = from; i < to; i++) visible.push(list[list.length - 1 - i]!);
@@ -200,8 +216,8 @@ export function EventList({ follow, height: pixels, filter = noFilter, compact }
         else if (e.key === 'Escape') follow.pinned.value = null; else return;
         e.preventDefault();
       }}>
-      <div role="presentation" class="pane-space" style={{ height: list.length * eventHeight + 'px' }}>
-        <div role="presentation" class="pane-rows" style={{ transform: `translateY(${from * eventHeight}px)` }}>
+      <div role="presentation" class="pane-space" style={{ height: space + 'px' }}>
+        <div role="presentation" class="pane-rows" style={{ transform: `translateY(${shift}px)` }}>
           {visible.map(v => (
             <div key={v.n} id={`event:${v.n}`} role="option" aria-selected={v.n === chosen} class={`event-row${v.n === chosen ? ' chosen' : ''}${v.error ? ' bad' : ''}`}
               onClick={() => { follow.pinned.value = v.n === chosen ? null : v.n; }}>
@@ -291,7 +307,7 @@ function Costs({ follow, topic }: { follow: Follow; topic: Topic }) {
       <Stat label="Document" value={follow.newest?.hasDoc ? bytes(follow.newest.docBytes) : '–'} hint={follow.newest?.hasDoc ? plural(follow.versions.length, 'version') + ' kept' : 'nothing yet'} />
       <Stat label="Events" value={count(t.events)} hint={`${rate.toFixed(1)} per second`} />
       <Stat label="Received" value={bytes(t.bytes)} hint={`full documents: ${bytes(t.full)}`} />
-      <Stat label="Saved vs full documents" value={t.full > t.bytes ? percent(t.full - t.bytes, t.full) : '–'} hint={t.full > t.bytes ? bytes(t.full - t.bytes) : t.patches ? 'the document is tiny' : 'counts from the first patch'} />
+      <Stat label="Saved vs snapshots" value={t.full > t.bytes ? percent(t.full - t.bytes, t.full) : '–'} hint={t.full > t.bytes ? bytes(t.full - t.bytes) : t.patches ? 'the document is tiny' : 'from the first patch on'} />
       <Stat label="Saved vs polling" value={polled > t.bytes ? percent(polled - t.bytes, polled) : '–'} hint={
         <>every <select aria-label="Polling interval to compare with" value={every} onChange={e => setEvery(Number(e.currentTarget.value))}>
           {intervals.map(([ms, text]) => <option key={ms} value={ms}>{text}</option>)}</select>: {bytes(polled)}</>} />
@@ -399,7 +415,7 @@ function CopyDocument({ follow }: { follow: Follow }) {
 
 function FirstPublication({ topic, app, follow }: { topic: Topic; app: App; follow: Follow }) {
   void follow.tick.value;
-  if (follow.newest?.hasDoc) return null;
+  if (follow.newest?.hasDoc || follow.state.value.is !== 'open') return null; // who is not connected cannot know
   return topic.publisher.type === 'http-post' ? (
     <Empty icon="live" title="Nothing was published yet" action={<Link to={`/topics/${encodeURIComponent(topic.id)}/publish`} class="button primary">Publish something</Link>}>
       <p>Send the first document from here, or from your backend. It appears at once.</p>
