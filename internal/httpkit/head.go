@@ -19,14 +19,14 @@ type headListener struct{ net.Listener }
 
 func (l *headListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
-	if socket, ok := conn.(socket); ok && err == nil {
-		return &headConn{socket: socket, keeps: true}, nil
+	if s, ok := conn.(Socket); ok && err == nil {
+		return &headConn{Socket: s, keeps: true}, nil
 	}
 	return conn, err
 }
 
-// socket is what the HTTP library, and ClientGone, make use of in a TCP connection.
-type socket interface {
+// Socket is what the HTTP library, and ClientGone, make use of in a TCP connection.
+type Socket interface {
 	net.Conn
 	syscall.Conn
 	io.ReaderFrom
@@ -39,7 +39,7 @@ const maxHead = 32 << 10
 // headConn keeps what it reads until a request has begun. Only the server's goroutine changes it, and not while another
 // one reads in the background.
 type headConn struct {
-	socket
+	Socket
 	keeps bool   // whether what is read belongs to a head
 	head  []byte // and perhaps the beginning of a body
 }
@@ -47,7 +47,7 @@ type headConn struct {
 var http2Preface = []byte("PRI ")
 
 func (c *headConn) Read(p []byte) (int, error) {
-	n, err := c.socket.Read(p)
+	n, err := c.Socket.Read(p)
 	if c.keeps && n > 0 {
 		c.head = append(c.head, p[:n]...)
 		if len(c.head) > maxHead || bytes.HasPrefix(c.head, http2Preface) {

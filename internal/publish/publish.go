@@ -51,23 +51,24 @@ const (
 	defaultBodyTimeout = 15 * time.Second
 )
 
-type api struct {
+// API is the publishing API and its description to browse. It is an http.Handler.
+type API struct {
+	handler http.Handler
 	log     *slog.Logger
 	catalog Catalog
 	router  Router
 	opts    Options
 }
 
-// New returns the handler of the publishing API and of its description to browse. Its paths are relative to where it
-// is mounted.
-func New(log *slog.Logger, catalog Catalog, rt Router, opts Options) (http.Handler, error) {
+// New makes the publishing API. Its paths are relative to where it is mounted.
+func New(log *slog.Logger, catalog Catalog, rt Router, opts Options) (*API, error) {
 	if opts.MaxBody <= 0 {
 		opts.MaxBody = defaultMaxBody
 	}
 	if opts.BodyTimeout <= 0 {
 		opts.BodyTimeout = defaultBodyTimeout
 	}
-	a := &api{log: log, catalog: catalog, router: rt, opts: opts}
+	a := &API{log: log, catalog: catalog, router: rt, opts: opts}
 	mux := http.NewServeMux()
 	for _, r := range routes() {
 		mux.Handle(r.method+" "+r.path, httpkit.Serve(log, func(w http.ResponseWriter, req *http.Request) error {
@@ -77,11 +78,15 @@ func New(log *slog.Logger, catalog Catalog, rt Router, opts Options) (http.Handl
 	if err := openapi.Browse(compressed{mux}, Description(), "openapi", "api-browser"); err != nil {
 		return nil, err
 	}
-	return httpkit.Chain(httpkit.JSONMux(log, mux), httpkit.CORS()), nil
+	a.handler = httpkit.Chain(httpkit.JSONMux(log, mux), httpkit.CORS())
+	return a, nil
 }
 
+// ServeHTTP implements http.Handler.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.handler.ServeHTTP(w, r) }
+
 // follow publishes, and follows the publication if somebody wants that.
-func (a *api) follow(w http.ResponseWriter, r *http.Request, forms map[string]router.Form) error {
+func (a *API) follow(w http.ResponseWriter, r *http.Request, forms map[string]router.Form) error {
 	if a.opts.Tracer == nil {
 		return a.publish(w, r, forms)
 	}
@@ -104,7 +109,7 @@ func (a *api) follow(w http.ResponseWriter, r *http.Request, forms map[string]ro
 }
 
 // publish refuses for the cheapest reason first: a body is read only from somebody who may send it.
-func (a *api) publish(w http.ResponseWriter, r *http.Request, forms map[string]router.Form) error {
+func (a *API) publish(w http.ResponseWriter, r *http.Request, forms map[string]router.Form) error {
 	grant, err := a.catalog.MayPublish(r.Context(), r.PathValue("topic_id"), r.Header.Get("X-Sd-Publisher-Key"))
 	if err != nil {
 		return err
@@ -112,7 +117,9 @@ func (a *api) publish(w http.ResponseWriter, r *http.Request, forms map[string]r
 	if grant.Topic.Publisher.Type != freshet.HTTPPost {
 		return freshet.Errorf(freshet.MethodNotAllowed, "This topic is fed by polling; nobody can post to it")
 	}
-	if err := a.takeBudget(w, r, grant); err != nil {
+	budget, err := a.take(r.Context(), grant)
+	budget.SetHeaders(w.Header())
+	if err != nil {
 		return err
 	}
 	var p router.Publication
@@ -128,15 +135,10 @@ func (a *api) publish(w http.ResponseWriter, r *http.Request, forms map[string]r
 	if p.Body, err = a.readBody(w, r); err != nil {
 		return err
 	}
-	p.Limit = int(a.opts.MaxBody)
 	trace.From(r.Context()).SetInt("http.request.body.size", int64(len(p.Body)))
-	p.Gone = func() bool { return httpkit.ClientGone(r.Context()) }
-	out, err := a.router.Publish(r.Context(), &grant.Topic, p)
+	out, err := a.hand(r.Context(), grant, p)
 	if err != nil {
 		return err
-	}
-	if a.opts.Taken != nil && !out.Replayed {
-		a.opts.Taken(grant)
 	}
 	if !out.Position.IsZero() {
 		w.Header().Set("ETag", `"`+out.Position.String()+`"`)
@@ -148,13 +150,23 @@ func (a *api) publish(w http.ResponseWriter, r *http.Request, forms map[string]r
 	return nil
 }
 
-func (a *api) takeBudget(w http.ResponseWriter, r *http.Request, grant *catalog.Grant) error {
+// take counts a publication against the app's quota.
+func (a *API) take(ctx context.Context, grant *catalog.Grant) (httpkit.Budget, error) {
 	if a.opts.Counter == nil {
-		return nil
+		return httpkit.Budget{}, nil
 	}
-	budget, err := httpkit.Take(r.Context(), a.opts.Counter, "publish/"+grant.AppID, grant.AppQuotas.RequestsPerMinute, time.Now())
-	budget.SetHeaders(w.Header())
-	return err
+	return httpkit.Take(ctx, a.opts.Counter, "publish/"+grant.AppID, grant.AppQuotas.RequestsPerMinute, time.Now())
+}
+
+// hand gives a publication to the router. The context must be of the connection that it came on.
+func (a *API) hand(ctx context.Context, grant *catalog.Grant, p router.Publication) (router.Outcome, error) {
+	p.Limit = int(a.opts.MaxBody)
+	p.Gone = func() bool { return httpkit.ClientGone(ctx) }
+	out, err := a.router.Publish(ctx, &grant.Topic, p)
+	if err == nil && a.opts.Taken != nil && !out.Replayed {
+		a.opts.Taken(grant)
+	}
+	return out, err
 }
 
 // compressed is a mux for pages. The other answers are not compressed: a publication's has no body to speak of, and there are

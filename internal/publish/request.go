@@ -98,7 +98,7 @@ const firstRead = 64 << 10
 
 // readBody returns the decoded body. The limit holds for what was sent and again for what it decodes to, so that a
 // small body cannot blow up.
-func (a *api) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+func (a *API) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	tooLarge := freshet.Errorf(freshet.TooLarge, "The body is larger than %d bytes", a.opts.MaxBody)
 	if r.ContentLength > a.opts.MaxBody {
 		w.Header().Set("Connection", "close")

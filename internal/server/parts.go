@@ -50,6 +50,7 @@ type parts struct {
 	subscriber *subscribe.Server
 	poller     *poll.Poller
 	tester     *poll.Tester // nil without the manage role
+	publisher  *publish.API
 	gateway    *gateway.Gateway
 	registry   *gateway.Registry // nil without the gateway role
 
@@ -272,7 +273,7 @@ func (p *parts) platformAPIs() (apis []gateway.API, err error) {
 		apis = append(apis, gateway.API{Name: "api", Version: "v1", Handler: h})
 	}
 	if p.settings.Has(settings.RolePublish) {
-		h, err := publish.New(p.log, p.catalog, p.router, publish.Options{
+		p.publisher, err = publish.New(p.log, p.catalog, p.router, publish.Options{
 			MaxBody: int64(p.settings.Publish.MaxBody),
 			Counter: p.grid,
 			Taken:   p.countPublication,
@@ -281,7 +282,7 @@ func (p *parts) platformAPIs() (apis []gateway.API, err error) {
 		if err != nil {
 			return nil, err
 		}
-		apis = append(apis, gateway.API{Name: "publish", Version: "v1", Handler: h})
+		apis = append(apis, gateway.API{Name: "publish", Version: "v1", Handler: p.publisher})
 	}
 	if p.settings.Has(settings.RoleManage) {
 		h, err := p.console()

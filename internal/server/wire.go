@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"net"
 	"net/http"
 	"sync"
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/httpkit"
+	"github.com/freshet-io/freshet/internal/publish"
 	"github.com/freshet-io/freshet/internal/settings"
 )
 
@@ -109,7 +111,8 @@ type public struct {
 
 	// Owned by the stage.
 	webs []*web
-	tls  *tls.Config // nil for plain HTTP
+	desk *publish.Desk // of the gateway's listener; nil without one
+	tls  *tls.Config   // nil for plain HTTP
 }
 
 func (p *public) serve(context.Context) error {
@@ -121,11 +124,7 @@ func (p *public) serve(context.Context) error {
 		p.tls = certificate.config()
 	}
 	if p.ports.gateway != nil {
-		bound := p.parts.newGate().Listen(p.ports.gateway.Listener)
-		if p.tls == nil {
-			bound = httpkit.KeepHeads(bound)
-		}
-		p.ports.gateway.Listener = bound
+		p.ports.gateway.Listener = p.gatewayListener()
 		door := newWeb(p.ports.gateway, p.parts.gateway, p.parts.log)
 		door.http.ConnState = p.parts.gateway.ConnState
 		p.webs = append(p.webs, door)
@@ -151,16 +150,36 @@ func (p *public) serve(context.Context) error {
 	return nil
 }
 
+// gatewayListener is what lies between the gateway and its socket.
+func (p *public) gatewayListener() net.Listener {
+	bound := p.parts.newGate().Listen(p.ports.gateway.Listener)
+	if p.tls != nil {
+		return bound
+	}
+	if p.parts.publisher != nil {
+		p.desk = p.parts.publisher.Desk(p.parts.gateway.Door("publish", "v1"))
+		bound = p.desk.Listen(bound)
+	}
+	return httpkit.KeepHeads(bound)
+}
+
 // drain ends everything at the same time, so that one listener's slow requests do not use up another's time, and
 // streams end while their listener waits for them.
 func (p *public) drain(ctx context.Context) error {
-	errs := make([]error, len(p.webs)+1)
-	var wg sync.WaitGroup
-	for i, w := range p.webs {
-		wg.Go(func() { errs[i] = w.drain(ctx) })
+	var ends []func(context.Context) error
+	for _, w := range p.webs {
+		ends = append(ends, w.drain)
+	}
+	if p.desk != nil {
+		ends = append(ends, p.desk.Close)
 	}
 	if p.ports.subscriber != nil {
-		wg.Go(func() { errs[len(p.webs)] = p.parts.subscriber.Drain(ctx) })
+		ends = append(ends, p.parts.subscriber.Drain)
+	}
+	errs := make([]error, len(ends))
+	var wg sync.WaitGroup
+	for i, end := range ends {
+		wg.Go(func() { errs[i] = end(ctx) })
 	}
 	wg.Wait()
 	return errors.Join(errs...)
