@@ -174,9 +174,8 @@ func (p params) readAPI(to *freshet.API, e extent) error {
 	p.onlyKnown(f, "id", "created_at", "name", "request_host", "request_path", "strip_request_path", "preserve_host", "upstream_url")
 
 	to.RequestHost = strings.ToLower(to.RequestHost)
-	if to.RequestHost == "" && to.RequestPath == "" && (e == whole || p.given("request_host") || p.given("request_path")) {
-		f.add("request_host", needHostOrPath)
-		f.add("request_path", needHostOrPath)
+	if to.RequestHost == "" && to.RequestPath == "" {
+		p.need(f, e, needHostOrPath, "request_host", "request_path")
 	}
 	checkHost(to.RequestHost, f)
 	to.RequestPath = checkPath(to.RequestPath, f)
@@ -199,13 +198,9 @@ func (p params) readUpstream(to *freshet.API, e extent, f faults) {
 		return
 	}
 	text, ok := readText(p[field])
-	if !ok {
-		f.add(field, "upstream_url is not a string")
-		return
-	}
 	raw, _ := text.(string)
 	u, err := url.Parse(raw)
-	if err != nil || u.Scheme == "" || u.Hostname() == "" || !isPort(u.Port()) {
+	if !ok || err != nil || u.Scheme == "" || u.Hostname() == "" || !isPort(u.Port()) {
 		f.add(field, "upstream_url is not a url")
 		return
 	}

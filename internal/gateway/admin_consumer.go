@@ -123,11 +123,10 @@ func (p params) readConsumer(to *freshet.Consumer, e extent) error {
 	p.text("username", &to.Username, f)
 	p.text("custom_id", &to.CustomID, f)
 	p.onlyKnown(f, "id", "created_at", "username", "custom_id")
-	nameless := to.Username == "" && to.CustomID == "" && (e == whole || p.given("username") || p.given("custom_id"))
+	if to.Username == "" && to.CustomID == "" {
+		p.need(f, e, needName, "username", "custom_id")
+	}
 	for name, value := range map[string]string{"username": to.Username, "custom_id": to.CustomID} {
-		if nameless {
-			f.add(name, needName)
-		}
 		if !isHeaderValue(value) {
 			f.add(name, "%s has an invalid value", name)
 		}

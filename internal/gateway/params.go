@@ -191,6 +191,15 @@ func (p params) flag(name string, to *bool, f faults) {
 	*to, _ = b.(bool)
 }
 
+// need adds a fault of several fields, of which one is needed. A change is told of those only that it would take away.
+func (p params) need(f faults, e extent, text string, fields ...string) {
+	for _, name := range fields {
+		if e == whole || p.given(name) {
+			f.add(name, "%s", text)
+		}
+	}
+}
+
 // onlyKnown finds fields that do not exist.
 func (p params) onlyKnown(f faults, known ...string) {
 	for name := range p {
