@@ -24,8 +24,10 @@ func (a *Administration) node(*call) (reply, error) {
 	})
 }
 
-// statusBody says how busy the node is and how much is registered.
+// statusBody says how busy the node is and how much is registered. The dialect has the server's figures at the top; its
+// later versions put them below a name, where newer scripts look.
 type statusBody struct {
+	serverStatus
 	Server   serverStatus   `json:"server"`
 	Database databaseStatus `json:"database"`
 }
@@ -51,7 +53,8 @@ type databaseStatus struct {
 }
 
 func (a *Administration) status(c *call) (reply, error) {
-	body := statusBody{Server: a.registry.traffic()}
+	busy := a.registry.traffic()
+	body := statusBody{serverStatus: busy, Server: busy}
 	one := store.Cursor{Limit: 1} // for the total
 	apis, err := a.store.APIs(c.ctx, store.APIFilter{}, one)
 	if err != nil {
