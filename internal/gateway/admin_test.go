@@ -26,6 +26,9 @@ func plain(body string) string {
 
 const neither = `"At least a 'request_host' or a 'request_path' must be specified"`
 
+const idle = `"connections_accepted":0,"connections_handled":0,"connections_active":0,"connections_reading":0,` +
+	`"connections_writing":0,"connections_waiting":0,"total_requests":0`
+
 // dialect is a session with the administration, one call after the other. A body that begins with { is sent as JSON.
 var dialect = []struct {
 	call, body string
@@ -117,6 +120,8 @@ var dialect = []struct {
 		`{"id":"ID","api_id":"ID","name":"rate-limiting","config":{"hour":500,"minute":20},"enabled":true,"created_at":MS}`},
 	{"POST /apis/quote/plugins", "name=cors&config.methods=GET,FETCH", 400,
 		`{"config.methods":"\"FETCH\" is not allowed. Allowed values are: \"HEAD\", \"GET\", \"POST\", \"PUT\", \"PATCH\", \"DELETE\""}`},
+	{"POST /apis/quote/plugins", "name=cors&config.origin=a\r\nb&config.headers=x,a\nb&config.exposed_headers=\x01", 400,
+		`{"config.exposed_headers":"exposed_headers has an invalid value","config.headers":"headers has an invalid value","config.origin":"origin has an invalid value"}`},
 	{"POST /apis/quote/plugins", "name=cors&config.methods[1]=GET&config.methods[2]=POST&config.max_age=23&enabled=false", 201,
 		`{"id":"ID","api_id":"ID","name":"cors","config":{"credentials":false,"max_age":23,"methods":["GET","POST"],"preflight_continue":false},"enabled":false,"created_at":MS}`},
 	{"POST /apis/quote/plugins", "name=ip-restriction&config.whitelist=10.0.0.300", 400, `{"config.whitelist":"invalid ip or range: \"10.0.0.300\""}`},
@@ -174,8 +179,7 @@ var dialect = []struct {
 	{"PATCH /consumers/hello", "username=x", 404, `{"message":"Not found"}`},
 
 	// Around it.
-	{"GET /status", "", 200, `{"server":{"connections_accepted":0,"connections_handled":0,"connections_active":0,"connections_reading":0,` +
-		`"connections_writing":0,"connections_waiting":0,"total_requests":0},"database":{"apis":4,"consumers":2,"plugins":4,"keyauth_credentials":4}}`},
+	{"GET /status", "", 200, `{` + idle + `,"server":{` + idle + `},"database":{"apis":4,"consumers":2,"plugins":4,"keyauth_credentials":4}}`},
 	{"POST /status", "", 405, `{"message":"Method not allowed"}`},
 	{"POST /", "", 405, `{"message":"Method not allowed"}`},
 	{"DELETE /apis", "", 405, `{"message":"Method not allowed"}`},

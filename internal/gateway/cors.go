@@ -11,9 +11,9 @@ var corsKind = kind{
 	schema: schema{
 		NoConsumer: true,
 		Fields: map[string]field{
-			"origin":             {Type: typeText},
-			"headers":            {Type: typeList},
-			"exposed_headers":    {Type: typeList},
+			"origin":             {Type: typeText, check: forHeader("origin")},
+			"headers":            {Type: typeList, check: forHeader("headers")},
+			"exposed_headers":    {Type: typeList, check: forHeader("exposed_headers")},
 			"methods":            {Type: typeList, Enum: []string{"HEAD", "GET", "POST", "PUT", "PATCH", "DELETE"}},
 			"max_age":            {Type: typeNumber},
 			"credentials":        {Type: typeFlag, Default: false},
@@ -21,6 +21,18 @@ var corsKind = kind{
 		},
 	},
 	configure: func(c config, _ *Gateway) (plugin, error) { return newCORS(c), nil },
+}
+
+// forHeader refuses what cannot be said in a header.
+func forHeader(name string) func(v any) string {
+	return func(v any) string {
+		text, _ := v.(string)
+		list, _ := v.([]string)
+		if !isHeaderValue(text) || !isHeaderValue(strings.Join(list, "")) {
+			return name + " has an invalid value"
+		}
+		return ""
+	}
 }
 
 type cors struct {
