@@ -210,7 +210,7 @@ func TestUpstreamsLearnWhoAskedAndNothingThatClientsInvent(t *testing.T) {
 		"X-Forwarded-Prefix", "/evil", "X-Real-IP", "1.2.3.4", "Forwarded", "for=1.2.3.4", "X-Consumer-ID", "evil", "X-Consumer-Username", "evil",
 		"X-Consumer-Custom-ID", "evil", "X_Consumer_ID", "evil", "X_Forwarded_For", "evil", "X-Consumer-Groups", "evil",
 		"X-Forwarded-Ssl", "evil", "X-Forwarded-Scheme", "evil", "X-Forwarded", "evil", "X_Real-IP", "evil", "X-Credential-Username", "evil",
-		"X-Anonymous-Consumer", "evil", "X-Authenticated-Userid", "evil",
+		"X-Anonymous-Consumer", "evil", "X-Authenticated-Userid", "evil", "Transfer_Encoding", "evil", "Content_Length", "evil",
 		"Connection", "X-Secret", "X-Secret", "hop", "Keep-Alive", "x", "Proxy-Authorization", "x", "Te", "gzip", "User-Agent", "me", "X-Kept", "yes"}
 	h := w.upstreamSaw("GET", "/quote/x", spoofed...).Header
 	front := strings.TrimPrefix(w.front.URL, "http://")

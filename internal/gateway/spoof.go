@@ -14,6 +14,10 @@ var identities = []string{"X-Consumer-", "X-Credential-", "X-Anonymous-", "X-Aut
 // it in the usual spelling.
 func dropSpoofed(r *http.Request) {
 	for name := range r.Header {
+		if isFraming(name) {
+			delete(r.Header, name)
+			continue
+		}
 		if name == "" || name[0] != 'X' {
 			continue
 		}
@@ -25,6 +29,13 @@ func dropSpoofed(r *http.Request) {
 	if values, ok := r.Header["Connection"]; ok {
 		r.Header["Connection"] = withoutIdentities(values)
 	}
+}
+
+// isFraming reports whether a header says where the body ends in a spelling that we do not go by, but an upstream may. The
+// library has taken Transfer-Encoding itself out, and seen to it that there is one length.
+func isFraming(name string) bool {
+	return len(name) == len("Transfer-Encoding") && hasPrefixLike(name, "Transfer-Encoding") ||
+		len(name) == len("Content-Length") && name != "Content-Length" && hasPrefixLike(name, "Content-Length")
 }
 
 func isIdentity(name string) bool {
