@@ -55,6 +55,7 @@ type Gateway struct {
 	counter  httpkit.Counter
 	now      func() time.Time
 	straight *straight
+	standard *transport
 
 	bodyTimeout time.Duration
 	platform    map[string]http.Handler // by path prefix, "/api/v1"
@@ -68,8 +69,9 @@ type Gateway struct {
 // New makes a gateway that knows the platform's own APIs; Follow tells it about the registered ones. Of several
 // versions of one API, the last one given is also the latest. Close lets go of connections to upstreams.
 func New(o Options) (*Gateway, error) {
-	g := &Gateway{log: o.Log, proxies: o.Proxies, counter: o.Counter, now: o.Now, straight: newStraight(newTransport(o.Timeouts)),
-		platform: map[string]http.Handler{}}
+	general := newTransport(o.Timeouts)
+	g := &Gateway{log: o.Log, proxies: o.Proxies, counter: o.Counter, now: o.Now, straight: newStraight(general),
+		standard: keepConnections(general), platform: map[string]http.Handler{}}
 	if g.now == nil {
 		g.now = time.Now
 	}
@@ -97,7 +99,10 @@ func New(o Options) (*Gateway, error) {
 }
 
 // Close drops idle connections to upstreams.
-func (g *Gateway) Close() { g.straight.close() }
+func (g *Gateway) Close() {
+	g.straight.close()
+	g.standard.CloseIdleConnections()
+}
 
 func platformPaths(name, version string) []string {
 	if version == "" {

@@ -84,7 +84,7 @@ func (u upstream) proxy() http.Handler {
 	// Streams and answers of unknown length are flushed as they come.
 	u.standard = &httputil.ReverseProxy{
 		Rewrite:   u.rewrite,
-		Transport: u.gateway.straight.general,
+		Transport: u.gateway.standard,
 		ModifyResponse: func(resp *http.Response) error {
 			if resp.StatusCode < http.StatusContinue {
 				return errBadStatus
@@ -160,6 +160,7 @@ func (u *upstream) rewrite(pr *httputil.ProxyRequest) {
 		out.Header["Forwarded"] = f
 	}
 	out.Header[hopHeader] = nextHop(in)
+	markRepeatable(out)
 }
 
 // setTarget makes the URL ask for exactly this path. Opaque keeps every byte, but cannot begin with two slashes.

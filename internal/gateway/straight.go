@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -13,7 +14,7 @@ import (
 // read there; see plain.go. Everything else goes the standard way.
 type straight struct {
 	// Static after newStraight.
-	general *http.Transport
+	dial    func(ctx context.Context, network, address string) (net.Conn, error)
 	timeout time.Duration // until the header of the response
 
 	mu     sync.Mutex
@@ -22,8 +23,9 @@ type straight struct {
 	closed bool                       // Guarded by mu.
 }
 
-func newStraight(general *http.Transport) *straight {
-	return &straight{general: general, timeout: general.ResponseHeaderTimeout, idle: map[string][]*straightConn{}}
+// newStraight connects, and waits, as the other transport does.
+func newStraight(like *http.Transport) *straight {
+	return &straight{dial: like.DialContext, timeout: like.ResponseHeaderTimeout, idle: map[string][]*straightConn{}}
 }
 
 // ask sends a request and waits until its answer begins. The connection is the caller's until it is done with it.
@@ -55,7 +57,7 @@ func (t *straight) conn(ctx context.Context, address string) (c *straightConn, r
 		}
 		_ = c.Close()
 	}
-	raw, err := t.general.DialContext(ctx, "tcp", address)
+	raw, err := t.dial(ctx, "tcp", address)
 	if err != nil {
 		return nil, false, err
 	}
@@ -113,7 +115,6 @@ func (t *straight) dropIdle() {
 
 // close closes idle connections; those in use are closed when they come back.
 func (t *straight) close() {
-	t.general.CloseIdleConnections()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.closed = true
