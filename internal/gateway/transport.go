@@ -40,7 +40,7 @@ func keepConnections(general *http.Transport) *transport {
 		return &watchedConn{Conn: conn, transport: t, address: address}, nil
 	}
 	t.fresh = t.Clone()
-	t.fresh.DisableKeepAlives = true
+	t.fresh.MaxIdleConnsPerHost = -1 // not DisableKeepAlives, which tells the upstream: it could tell the ways apart
 	return t
 }
 
