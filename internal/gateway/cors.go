@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// corsKind opens an API to pages of other origins.
-var corsKind = kind{
-	name: "cors",
+// cors opens an API to pages of other origins.
+var _ = attachable(kind{
+	name:     "cors",
+	priority: 2000,
 	schema: schema{
 		NoConsumer: true,
 		Fields: map[string]field{
@@ -21,7 +22,7 @@ var corsKind = kind{
 		},
 	},
 	configure: func(c config, _ *Gateway) (plugin, error) { return newCORS(c), nil },
-}
+})
 
 // forHeader refuses what cannot be said in a header.
 func forHeader(name string) func(v any) string {

@@ -9,9 +9,10 @@ import (
 	"github.com/freshet-io/freshet/internal/httpkit"
 )
 
-// ipRestrictionKind lets only some addresses in, or keeps some out.
-var ipRestrictionKind = kind{
-	name: "ip-restriction",
+// ip-restriction lets only some addresses in, or keeps some out.
+var _ = attachable(kind{
+	name:     "ip-restriction",
+	priority: 990,
 	schema: schema{
 		Fields: map[string]field{
 			"whitelist": {Type: typeList, check: checkNetworks},
@@ -37,7 +38,7 @@ var ipRestrictionKind = kind{
 		p.out, err = networks(c.list("blacklist"))
 		return p, err
 	},
-}
+})
 
 func checkNetworks(v any) string {
 	list, _ := v.([]string)

@@ -9,9 +9,10 @@ import (
 	"github.com/freshet-io/freshet"
 )
 
-// keyAuthKind asks for a consumer's key, in the query or in a header.
-var keyAuthKind = kind{
-	name: "key-auth",
+// key-auth asks for a consumer's key, in the query or in a header.
+var _ = attachable(kind{
+	name:     "key-auth",
+	priority: 1000,
 	schema: schema{
 		NoConsumer: true,
 		Fields: map[string]field{
@@ -26,7 +27,7 @@ var keyAuthKind = kind{
 		}
 		return p, nil
 	},
-}
+})
 
 func checkKeyNames(v any) string {
 	list, _ := v.([]string)

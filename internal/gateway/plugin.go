@@ -20,18 +20,27 @@ type plugin interface {
 	access(x *exchange) *answer
 }
 
-// kind is a plugin that can be attached: one file each, and a line in kinds.
+// kind is a plugin that can be attached. Each has a file of its own, which holds all of it.
 type kind struct {
-	name   string
-	schema schema
+	name string
+	// priority says when it runs on a request: the highest first, in the dialect's numbers. What limits or lists consumers
+	// comes below key-auth, which finds out who they are.
+	priority int
+	schema   schema
 	// configure makes a plugin from a configuration that fits the schema. It may be called for every request to the
 	// administration, so it must not start anything.
 	configure func(c config, g *Gateway) (plugin, error)
 }
 
-// kinds has every plugin, in the order in which they run on a request. What limits or lists consumers comes after
-// key-auth, which finds out who they are.
-var kinds = []*kind{&corsKind, &keyAuthKind, &ipRestrictionKind, &requestSizeKind, &rateLimitingKind}
+// kinds has every plugin, in the order in which they run.
+var kinds []*kind
+
+// attachable adds a plugin. It is for the variables of this package, which are there before anything reads kinds.
+func attachable(k kind) *kind {
+	kinds = append(kinds, &k)
+	slices.SortFunc(kinds, func(a, b *kind) int { return b.priority - a.priority })
+	return &k
+}
 
 func kindNamed(name string) *kind {
 	if i := slices.IndexFunc(kinds, func(k *kind) bool { return k.name == name }); i >= 0 {

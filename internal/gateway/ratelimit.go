@@ -34,9 +34,10 @@ var periods = []period{
 		func(b time.Time) time.Time { return b.AddDate(1, 0, 0) }},
 }
 
-// rateLimitingKind limits how often a consumer, or an address where nobody is known, may call an API.
-var rateLimitingKind = kind{
-	name: "rate-limiting",
+// rate-limiting limits how often a consumer, or an address where nobody is known, may call an API.
+var _ = attachable(kind{
+	name:     "rate-limiting",
+	priority: 900,
 	schema: schema{
 		Fields: map[string]field{
 			"second": {Type: typeNumber}, "minute": {Type: typeNumber}, "hour": {Type: typeNumber},
@@ -54,7 +55,7 @@ var rateLimitingKind = kind{
 		}
 		return p, nil
 	},
-}
+})
 
 func checkLimits(c config) string {
 	given := false

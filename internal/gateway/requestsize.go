@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// requestSizeKind bounds request bodies.
-var requestSizeKind = kind{
-	name: "request-size-limiting",
+// request-size-limiting bounds request bodies.
+var _ = attachable(kind{
+	name:     "request-size-limiting",
+	priority: 950,
 	schema: schema{
 		Fields: map[string]field{
 			"allowed_payload_size": {Type: typeNumber, Default: int64(128), check: checkPayloadSize}, // megabytes
@@ -17,7 +18,7 @@ var requestSizeKind = kind{
 		n, _ := c.number("allowed_payload_size")
 		return requestSize(n << 20), nil
 	},
-}
+})
 
 const maxPayload = 1 << 30 // megabytes: more would overflow, and is no limit
 
