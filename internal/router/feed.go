@@ -2,9 +2,11 @@ package router
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/content"
@@ -54,6 +56,41 @@ func (r *Router) Subscribe(ctx context.Context, topic *freshet.Topic, v Variant)
 // Refresh returns once what Begin returns includes everything that was published before the call, on any node; or soon, if
 // nobody can tell.
 func (f *Feed) Refresh(ctx context.Context) { f.topic.router.refresh(ctx, f.topic) }
+
+// reachPatience is how long a reader waits for a node that is behind it. A lost link to the grid is noticed and mended sooner.
+const reachPatience = 10 * time.Second
+
+// Reach returns once the feed includes the event that a reader has seen, perhaps on another node, or there surely never was such
+// an event: what Begin returns then does not take the reader back. If this node stays behind, Reach returns an error, and the
+// reader is better off elsewhere.
+func (f *Feed) Reach(ctx context.Context, lastID string) error {
+	ctx, cancel := context.WithTimeout(ctx, reachPatience)
+	defer cancel()
+	for f.isBehind(lastID) {
+		if f.topic.router.grid.Refresh(ctx, f.topic.id) == nil {
+			return nil
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			e := freshet.Errorf(freshet.Unavailable, "This server is behind what you have seen; come back in a moment")
+			e.RetryAfter = time.Second + rand.N(4*time.Second)
+			return e
+		}
+	}
+	return nil
+}
+
+// isBehind reports whether the event would be one that this node has yet to hear of.
+func (f *Feed) isBehind(lastID string) bool {
+	pos, ok := f.position(lastID)
+	if !ok {
+		return false
+	}
+	f.topic.mu.Lock()
+	defer f.topic.mu.Unlock()
+	return pos.Epoch == f.topic.pos.Epoch && pos.Version > f.topic.pos.Version
+}
 
 // Close gives the feed back.
 func (f *Feed) Close() {
@@ -141,14 +178,19 @@ func (f *Feed) Begin(lastID string) fanout.Batch {
 
 // place is the index of the revision that an event of this feed led to, or -1 if its id is not known here.
 func (f *Feed) place(lastID string) int {
-	pos, ok := freshet.ParsePosition(lastID)
+	pos, ok := f.position(lastID)
 	if !ok {
 		return -1
 	}
-	if pos.Epoch, ok = strings.CutSuffix(pos.Epoch, f.mark); !ok {
-		return -1
-	}
 	return f.topic.history.position(pos)
+}
+
+// position is where in the topic an event of this feed was.
+func (f *Feed) position(lastID string) (pos freshet.Position, ok bool) {
+	if pos, ok = freshet.ParsePosition(lastID); ok {
+		pos.Epoch, ok = strings.CutSuffix(pos.Epoch, f.mark)
+	}
+	return pos, ok
 }
 
 // Since implements fanout.Feed. Readers that are only a little behind get the very frames they missed; those beyond the log

@@ -3,9 +3,11 @@ package router_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -96,6 +98,92 @@ func TestWhatOneNodeTookAnotherOneShows(t *testing.T) {
 		if got := string(feed.Begin("").Bytes); !strings.Contains(got, want) {
 			t.Fatalf("a stream on the other node begins with %s; published was %s", got, want)
 		}
+	}
+}
+
+// lossy is the way to a server on which nothing comes through for a while.
+type lossy struct {
+	*natsserver.Server
+	stalled *atomic.Bool
+}
+
+func (l lossy) InProcessConn() (net.Conn, error) {
+	conn, err := l.Server.InProcessConn()
+	return stalling{conn, l.stalled}, err
+}
+
+type stalling struct {
+	net.Conn
+	stalled *atomic.Bool
+}
+
+// Read keeps what came in while the way is blocked.
+func (s stalling) Read(b []byte) (int, error) {
+	n, err := s.Conn.Read(b)
+	for s.stalled.Load() {
+		time.Sleep(10 * time.Millisecond)
+	}
+	return n, err
+}
+
+// TestNobodyIsTakenBack: a reader who has seen an event on another node gets nothing older from one that has yet to hear of it.
+func TestNobodyIsTakenBack(t *testing.T) {
+	t.Parallel()
+	server, err := natsServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stalled atomic.Bool
+	prefix := "t" + strings.ToLower(freshet.NewID())
+	var routers []*router.Router
+	for _, way := range []lossy{{server, new(atomic.Bool)}, {server, &stalled}} {
+		g, err := grid.OpenNATS(t.Context(), grid.NATSOptions{InProcess: way, Prefix: prefix, MessageTTL: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.Close()
+		r := router.New(g, router.Options{})
+		defer r.Close()
+		routers = append(routers, r)
+	}
+	defer stalled.Store(false)
+	topic := freshet.Topic{ID: freshet.NewID(), Publisher: freshet.Publisher{Type: freshet.HTTPPost, Payload: freshet.Payload{Type: freshet.PayloadSnapshot}}}
+	publish := func(n int) string {
+		out, err := routers[0].Publish(t.Context(), &topic, router.Publication{Body: fmt.Appendf(nil, `{"n":%d}`, n)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.Position.String()
+	}
+	publish(0)
+	feed, err := routers[1].Subscribe(t.Context(), &topic, router.Variant{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer feed.Close()
+
+	stalled.Store(true)
+	seen := publish(1)
+	gone, leave := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer leave()
+	if err := feed.Reach(gone, seen); freshet.KindOf(err) != freshet.Unavailable {
+		t.Errorf("while the node hears nothing, the answer is %v", err)
+	}
+	reached := make(chan error, 1)
+	go func() { reached <- feed.Reach(t.Context(), seen) }()
+	stalled.Store(false)
+	if err := <-reached; err != nil {
+		t.Fatal(err)
+	}
+	if got := feed.Begin(seen).Bytes; len(got) > 0 {
+		t.Errorf("whoever has the newest gets %s", got)
+	}
+	never := seen + "0"
+	if err := feed.Reach(t.Context(), never); err != nil {
+		t.Fatal(err)
+	}
+	if got := string(feed.Begin(never).Bytes); !strings.Contains(got, `data: {"n":1}`) {
+		t.Errorf("whoever names an event that never was gets %s", got)
 	}
 }
 

@@ -154,6 +154,10 @@ func (r *registry) join(ctx context.Context, q *request, grant *catalog.Grant) (
 	if !first {
 		g.feed.Refresh(ctx) // the first one's feed is as new as its request
 	}
+	if err := g.feed.Reach(ctx, q.lastID); err != nil {
+		r.leave(g)
+		return nil, err
+	}
 	return g, nil
 }
 
