@@ -172,12 +172,12 @@ func (r *rolesRun) renew() {
 	r.api.must(http.StatusOK, "PUT", "/api/v1/apps/"+r.app.ID+"/publisher_key", nil, &app{})
 }
 
-// TestThreeNodesCarryNATSInside is the small cluster without servers of its own.
-func TestThreeNodesCarryNATSInside(t *testing.T) {
-	t.Parallel()
+// carryNATS is a small cluster without servers of its own.
+func carryNATS(t *testing.T, nodes int) *cluster {
+	t.Helper()
 	c := startCluster(t, 0, nil, noWrap)
 	var peers []string
-	for range 3 {
+	for range nodes {
 		peers = append(peers, freeAddress(t, "127.0.0.1"))
 	}
 	for _, own := range peers {
@@ -189,6 +189,25 @@ func TestThreeNodesCarryNATSInside(t *testing.T) {
 	for _, m := range c.nodes {
 		m.Await("ready")
 	}
+	return c
+}
+
+// TestTwoNodesCarryNATSInside lets them keep two copies of a document: there is no third place for it.
+func TestTwoNodesCarryNATSInside(t *testing.T) {
+	t.Parallel()
+	c := carryNATS(t, 2)
+	run := c.load(load{topics: 2, items: 1, writers: 2, subscribers: 8})
+	run.progress()
+	c.nodes[1].Kill()
+	c.nodes[1].start()
+	c.ready(1)
+	run.more(200)
+	run.finish()
+}
+
+func TestThreeNodesCarryNATSInside(t *testing.T) {
+	t.Parallel()
+	c := carryNATS(t, 3)
 	run := c.load(load{topics: 2, items: 1, writers: 2, subscribers: 12})
 	run.progress()
 	c.nodes[2].Kill()

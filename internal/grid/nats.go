@@ -34,6 +34,7 @@ type NATSOptions struct {
 
 	Prefix   string // of subjects and streams, so that several services can share the servers; "freshet" by default
 	Memory   bool   // keep streams in memory, not in files: quicker, and gone when the servers restart
+	Servers  int    // how many there are, if that is known; it bounds the default of Replicas
 	Replicas int    // of each stream; by default 3 in a cluster of servers and 1 on a single one
 	Streams  int    // over which documents are spread: a power of two up to 16; 1 by default
 	MaxBytes int64  // of each stream with documents; 0 does not bound it

@@ -108,6 +108,9 @@ func (n *NATS) ensureStreams(ctx context.Context) error {
 		if n.conn.ConnectedClusterName() != "" {
 			replicas = 3
 		}
+		if n.opts.Servers > 0 {
+			replicas = min(replicas, n.opts.Servers)
+		}
 	}
 	for _, config := range n.configs(replicas) {
 		if err := n.ensureStream(ctx, &config); err != nil {
@@ -213,5 +216,5 @@ func (n *NATS) compare(want, have *streamConfig) error {
 		return nil
 	}
 	return freshet.Errorf(freshet.Conflict, "The NATS stream %s exists with other settings: %s. Change the settings of this node, edit the stream, "+
-		"or choose another nats.prefix", want.Name, strings.Join(differences, "; "))
+		"or choose another nats_prefix", want.Name, strings.Join(differences, "; "))
 }

@@ -34,6 +34,7 @@ func (p *parts) openGrid(ctx context.Context) error {
 		}
 		opts.URL, opts.InProcess = "", p.nats
 		opts.User, opts.Password = p.nats.Account()
+		opts.Servers = len(s.NATSPeers)
 	}
 	g, err := grid.OpenNATS(ctx, opts)
 	if err != nil {

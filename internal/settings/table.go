@@ -232,7 +232,7 @@ var table = []Entry{
 		value: bind(func(s *Settings) *Storage { return &s.Grid.Storage }, enum(StorageFile, StorageMemory)),
 	}, {
 		Key: "grid.replicas", Default: "0",
-		Help:  "How many NATS servers keep each document; 0 is 3 in a cluster of servers and 1 on a single one",
+		Help:  "How many NATS servers keep each document; 0 is 3 in a cluster of servers, 2 on two embedded ones and 1 on a single one",
 		value: bind(func(s *Settings) *int64 { return &s.Grid.Replicas }, count(5)),
 	}, {
 		Key: "grid.streams", Default: "1",
