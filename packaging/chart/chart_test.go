@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -57,6 +59,7 @@ extraEnv: [{name: TZ, value: Europe/Paris}]
 	"cluster, embedded NATS":    `{mode: cluster, secrets: {existingSecret: s}}`,
 	"cluster in production":     `{mode: cluster, environment: production, secrets: {existingSecret: s}, tls: {enabled: true}, ingress: {enabled: true}, cluster: {replicas: 5}}`,
 	"cluster, external NATS":    `{mode: cluster, cluster: {nats: external}, secrets: {existingSecret: s}}`,
+	"cluster with metrics":      `{mode: cluster, secrets: {existingSecret: s}, metrics: {enabled: true, serviceMonitor: {enabled: true}}, settings: {subscriber: {public_url: "https://x.test"}}, ingress: {enabled: true}}`,
 	"cluster, split and scaled": `{mode: cluster, environment: production, cluster: {nats: external, split: true}, autoscaling: {enabled: true}, secrets: {existingSecret: s}, metrics: {enabled: true}}`,
 }
 
@@ -111,6 +114,10 @@ type serviceMonitor struct {
 			Port     string `json:"port"`
 			Path     string `json:"path"`
 			Interval string `json:"interval"`
+
+			Authorization *struct {
+				Credentials corev1.SecretKeySelector `json:"credentials"`
+			} `json:"authorization"`
 		} `json:"endpoints"`
 	} `json:"spec"`
 }
@@ -307,6 +314,10 @@ func TestSelectorsFindTheirPods(t *testing.T) {
 				if s, ok := o["Service/freshet-metrics"].(*corev1.Service); !ok || !contains(s.Labels, x.Spec.Selector.MatchLabels) || s.Spec.Ports[0].Name != x.Spec.Endpoints[0].Port {
 					t.Errorf("%s finds no service", name)
 				}
+				sent, asked := x.Spec.Endpoints[0].Authorization, o.workloads()[0].env()["FRESHET_ADMIN_TOKEN"].ValueFrom
+				if (sent != nil) != (asked != nil) || sent != nil && (sent.Credentials.Name != asked.SecretKeyRef.Name || sent.Credentials.Key != asked.SecretKeyRef.Key) {
+					t.Errorf("%s sends %+v, and the pods ask for %+v", name, sent, asked)
+				}
 			}
 		}
 		for _, w := range o.workloads() {
@@ -362,6 +373,46 @@ func TestEverySettingExists(t *testing.T) {
 				if strings.HasPrefix(name, "FRESHET_") && !known {
 					t.Errorf("%s is no setting", name)
 				}
+			}
+		}
+	})
+}
+
+// secretValues are good ones for every variable that comes from a Secret.
+var secretValues = map[string]string{
+	"FRESHET_ADMIN_PASSWORD": "a password of one's own", "FRESHET_ADMIN_TOKEN": "0123456789abcdef0123456789abcdef",
+	"FRESHET_DATABASE": "postgres://u:p@h/d", "FRESHET_NATS": "nats://u:p@h:4222", "FRESHET_NATS_SECRET": "0123456789abcdef",
+	"FRESHET_TOKEN_SECRET": "", "FRESHET_ACTIVATION_KEY": "", // optional, and not there
+}
+
+// TestTheProgramStartsWithWhatTheChartGives as far as its settings go.
+func TestTheProgramStartsWithWhatTheChartGives(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "freshet")
+	if out, err := exec.Command("go", "-C", "../..", "build", "-o", file, "./cmd/freshet").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	forEach(t, func(t *testing.T, o objects) {
+		for _, w := range o.workloads() {
+			cmd := exec.Command(file, "config", "check")
+			for name, e := range w.env() {
+				value := e.Value
+				switch {
+				case name == "FRESHET_CONFIG":
+					value = filepath.Join(t.TempDir(), "freshet.yaml")
+					if err := os.WriteFile(value, []byte(o["ConfigMap/freshet"].(*corev1.ConfigMap).Data["freshet.yaml"]), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				case e.ValueFrom != nil:
+					good, known := secretValues[name]
+					if !known {
+						t.Errorf("%s comes from a Secret, and nobody knows what it is", name)
+					}
+					value = good
+				}
+				cmd.Env = append(cmd.Env, name+"="+value)
+			}
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%s: %v: %s", w.name, err, out)
 			}
 		}
 	})
@@ -490,6 +541,10 @@ func TestTLSAndHostsReachTheIngress(t *testing.T) {
 		if buffering := i.Annotations["nginx.ingress.kubernetes.io/proxy-buffering"]; (buffering == "off") != (name == "subscriber") {
 			t.Errorf("%s: buffering is %q", name, buffering)
 		}
+	}
+	// Where the console finds the streams.
+	if url := o.workloads()[0].env()["FRESHET_SUBSCRIBER_PUBLIC_URL"].Value; url != "https://live.freshet.test" {
+		t.Errorf("streams are said to be at %q", url)
 	}
 	if settings := o["ConfigMap/freshet"].(*corev1.ConfigMap).Data["freshet.yaml"]; !strings.Contains(settings, "max_body: 8MiB") {
 		t.Errorf("settings: %s", settings)

@@ -54,6 +54,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | quote }}
 {{- if and (eq .Values.mode "cluster") (eq .Values.cluster.nats "external") }}true{{ end -}}
 {{- end }}
 
+{{- /* The administration is open, and production lets nobody in without a token. */ -}}
+{{- define "freshet.adminToken" -}}
+{{- if and .Values.metrics.enabled (eq .Values.environment "production") }}true{{ end -}}
+{{- end }}
+
 {{- define "freshet.podTLS" -}}
 {{- if and .Values.tls.enabled (eq .Values.tls.termination "pod") }}true{{ end -}}
 {{- end }}
@@ -110,6 +115,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | quote }}
 {{- if $.Values.metrics.enabled }}
 - name: FRESHET_ADMIN_LISTEN
   value: ":8001"
+{{- end }}
+{{- if include "freshet.adminToken" $ }}
+{{- include "freshet.secretVariable" (dict "root" $ "name" "FRESHET_ADMIN_TOKEN" "key" $keys.adminToken "required" true) }}
+{{- end }}
+{{- if and $.Values.ingress.enabled (not (dig "subscriber" "public_url" "" $.Values.settings)) }}
+- name: FRESHET_SUBSCRIBER_PUBLIC_URL
+  value: {{ printf "%s://%s" (ternary "https" "http" $.Values.tls.enabled) (include "freshet.subscriberHost" $) | quote }}
 {{- end }}
 {{- if $.Values.settings }}
 - name: FRESHET_CONFIG
