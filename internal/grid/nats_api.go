@@ -22,6 +22,7 @@ const (
 	tryTimeout   = 2 * time.Second  // of one request; a leader that takes longer is away
 	writeTimeout = 15 * time.Second // of a write with all its tries: electing a leader takes up to 7 s
 	readTimeout  = 10 * time.Second
+	roomRetry    = 30 * time.Second // when a write may fit that did not; somebody has to make room
 )
 
 // Codes of JetStream's errors.
@@ -32,7 +33,12 @@ const (
 	codeWrongSequence  = 10071
 	codeBusySubject    = 10164 // another write to the subject is under way
 	codeTooLarge       = 10054
+	codeOverlap        = 10065 // of the subjects of two streams
+	codeReplicas       = 10074 // one server alone keeps one copy
 )
+
+// noRoom are the codes of what does not fit any more: resources of the servers, memory, storage, and limits of the stream.
+var noRoom = []int{10023, 10028, 10047, 10077}
 
 // apiError is what JetStream answers.
 type apiError struct {
@@ -132,6 +138,10 @@ func (n *NATS) store(ctx context.Context, w *write, m mark) (seq uint64, err err
 			return n.whose(ctx, w, m)
 		case hasCode(err, codeTooLarge):
 			return 0, freshet.Wrap(freshet.TooLarge, err, "The document is larger than the NATS servers take")
+		case slices.ContainsFunc(noRoom, func(code int) bool { return hasCode(err, code) }):
+			e := freshet.Wrap(freshet.Unavailable, err, "The NATS servers have no room for this; see grid.max_bytes and what the servers may store")
+			e.RetryAfter = roomRetry
+			return 0, e
 		case errors.Is(err, nats.ErrNoResponders):
 			// Nobody took it, so it cannot take effect later.
 		case isAPI(err):

@@ -132,6 +132,11 @@ func (n *NATS) ensureStream(ctx context.Context, want *streamConfig) error {
 		case errors.Is(err, nats.ErrNoResponders) && n.conn.ConnectedClusterName() == "", isDisabled(err):
 			return freshet.Wrap(freshet.Unavailable, err, fmt.Sprintf(
 				"The NATS server at %s runs without JetStream: start it with -js, or with a jetstream block in its configuration", n.conn.ConnectedAddr()))
+		case hasCode(err, codeOverlap):
+			return freshet.Wrap(freshet.Conflict, err, fmt.Sprintf("The NATS stream %s cannot be made, because another stream has its subjects: grid.streams must be as "+
+				"it was when the documents were stored, and the same on all nodes; or choose another nats_prefix", want.Name))
+		case hasCode(err, codeReplicas):
+			return n.notMade(want, err)
 		case hasCode(err, codeStreamExists):
 			// Another node was faster, with another configuration; compare says how they differ.
 		}

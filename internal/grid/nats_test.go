@@ -449,6 +449,33 @@ func TestALimitIsExactOverNodes(t *testing.T) {
 	}
 }
 
+// TestAFullStreamSaysSo, and takes what makes room.
+func TestAFullStreamSaysSo(t *testing.T) {
+	t.Parallel()
+	g := openNATS(t, grid.NATSOptions{Prefix: newPrefix(), MaxBytes: 64 << 10})
+	put := func(topic string, size int) error {
+		noise := make([]byte, size)
+		rand.NewChaCha8([32]byte{}).Read(noise) // which nothing compresses
+		_, err := g.Put(t.Context(), topic, freshet.Position{}, grid.Document{Content: grid.Raw(noise), At: time.Now()})
+		return err
+	}
+	if err := put("first", 40<<10); err != nil {
+		t.Fatal(err)
+	}
+	if err := put("second", 40<<10); freshet.KindOf(err) != freshet.Unavailable || !strings.Contains(err.Error(), "grid.max_bytes") {
+		t.Errorf("a document that does not fit: %v", err)
+	}
+	if err := g.Check(t.Context()); err != nil {
+		t.Errorf("a node with a full stream does not work any more: %v", err)
+	}
+	if err := g.Delete(t.Context(), "first"); err != nil {
+		t.Fatal(err)
+	}
+	if err := put("second", 40<<10); err != nil {
+		t.Errorf("after there was room made: %v", err)
+	}
+}
+
 func TestServersThatWillNotDoAreRefused(t *testing.T) {
 	t.Parallel()
 	refused := func(opts grid.NATSOptions, want string) {
@@ -502,6 +529,7 @@ func TestServersThatWillNotDoAreRefused(t *testing.T) {
 	prefix := newPrefix()
 	openNATS(t, grid.NATSOptions{Prefix: prefix})
 	refused(grid.NATSOptions{InProcess: s, Prefix: prefix, Memory: true}, "exists with other settings: storage is file, not memory")
+	refused(grid.NATSOptions{InProcess: s, Prefix: prefix, Streams: 4}, "grid.streams must be as it was")
 	refused(grid.NATSOptions{InProcess: s, Replicas: 3}, "set grid.replicas to 1")
 	refused(grid.NATSOptions{URL: "nats://u:hunter2@127.0.0.1:1"}, "NATS cannot be reached at 127.0.0.1:1")
 }
