@@ -105,7 +105,7 @@ func (l *loop) discardInput(c *conn) bool {
 // update sends whatever the subscriber misses.
 func (l *loop) update(c *conn) {
 	if final, ended := c.members.group.isEnded(); ended {
-		l.finish(c, final, 1)
+		l.finish(c, final)
 		return
 	}
 	for {
@@ -168,14 +168,13 @@ func (l *loop) resume(c *conn) {
 	l.update(c)
 }
 
-// finish sends the last frame, which may be an event, and closes.
-func (l *loop) finish(c *conn, final []byte, events int) {
+// finish sends the last frame, which is no event that counts, and closes.
+func (l *loop) finish(c *conn, final []byte) {
 	n, ok := l.write(c, final)
 	if !ok {
 		return
 	}
-	l.sent.events += uint64(events)
-	l.account(c.members, events, n, len(final))
+	l.account(c.members, 0, n, len(final))
 	if n == len(final) {
 		l.drop(c)
 		return

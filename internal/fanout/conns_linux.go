@@ -115,7 +115,7 @@ func (f *Fanout) cutLoop(id string, final []byte) (found bool) {
 			case c.stall != nil:
 				l.abort(c) // it cannot be told anything before it took what it was sent
 			default:
-				l.finish(c, final, 0)
+				l.finish(c, final)
 			}
 			found = true
 		})

@@ -41,7 +41,7 @@ type Feed interface {
 // Batch is one or more frames in one piece.
 type Batch struct {
 	Bytes  []byte
-	Events int
+	Events int    // those that count: errors do not
 	Full   int    // how many bytes it would be had every event carried the whole document; 0: as many as it is
 	Next   Cursor // where the reader is once it has the bytes
 	More   bool   // there is another batch at Next

@@ -389,7 +389,7 @@ func (l *loop) serve(m *members) bool {
 				c.stall.hurry(l.now)
 			}
 		case ended:
-			l.finish(c, final, 1)
+			l.finish(c, final)
 		default:
 			// Most members are at the same place, so the feed is asked once for all of them.
 			if !known || c.cursor != from {

@@ -13,6 +13,10 @@ import (
 // write timeout counts as one that takes nothing.
 const pieceLen = 4 << 10
 
+// headRest is how long the part of a header is that is the same for all streams. Whatever HTTP version or encryption a stream has,
+// its header counts as if an event loop wrote it.
+const headRest = len("HTTP/1.1 200 OK\r\n" + "Connection: close\r\nDate: " + http.TimeFormat + "\r\n\r\n")
+
 // portable is a stream served by its own goroutine.
 type portable struct {
 	f    *Fanout
@@ -38,6 +42,7 @@ func (f *Fanout) servePortable(w http.ResponseWriter, r *http.Request, s Stream)
 	if !p.ok(p.ctrl.Flush()) { // the client shall see the header now, whatever comes
 		return
 	}
+	p.count(Batch{}, len(s.Header.lines)+headRest)
 	if p.write(Batch{Bytes: s.Prefix}) && p.write(s.First) {
 		p.run(r, s.First.Next)
 	}
@@ -53,7 +58,7 @@ func (p *portable) run(r *http.Request, cursor Cursor) {
 		}
 		before = change
 		if final, ended := p.g.isEnded(); ended {
-			p.write(Batch{Bytes: final, Events: 1})
+			p.write(Batch{Bytes: final})
 			return
 		}
 		batch := p.g.feed.Since(cursor)
@@ -127,14 +132,20 @@ func (p *portable) write(b Batch) bool {
 			return false
 		}
 	}
-	p.f.counters.events.Add(uint64(b.Events))
-	p.f.counters.bytes.Add(uint64(len(b.Bytes)))
-	p.bytes.Add(uint64(len(b.Bytes)))
-	if p.g.Sent != nil && len(b.Bytes) > 0 {
-		p.g.Sent(Sent{Events: int64(b.Events), Bytes: int64(len(b.Bytes)), Full: int64(b.full())})
-	}
+	p.count(b, 0)
 	p.beat.Reset(p.f.beatIn())
 	return true
+}
+
+// count counts a batch that was sent, and so many bytes of the header.
+func (p *portable) count(b Batch, head int) {
+	n := head + len(b.Bytes)
+	p.f.counters.events.Add(uint64(b.Events))
+	p.f.counters.bytes.Add(uint64(n))
+	p.bytes.Add(uint64(n))
+	if p.g.Sent != nil && n > 0 {
+		p.g.Sent(Sent{Events: int64(b.Events), Bytes: int64(n), Full: int64(head + b.full())})
+	}
 }
 
 // ok reports whether a write went well, and counts readers that took nothing.

@@ -163,12 +163,12 @@ func (l *loop) leaveSome() {
 			c.stall.hurry(l.now) // it cannot be told anything before it took what it was sent
 			continue
 		}
-		l.finish(c, farewell(c.members.group.compressed), 0)
+		l.finish(c, farewell(c.members.group.compressed))
 	}
 	if keep == 0 && len(v.conns) == 0 && l.count > len(l.stalled) && l.now.After(v.until) {
 		for _, c := range l.conns {
 			if c != nil && c.stall == nil {
-				l.finish(c, farewell(c.members.group.compressed), 0)
+				l.finish(c, farewell(c.members.group.compressed))
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/freshet-io/freshet/internal/fanout"
@@ -41,18 +42,25 @@ func (s *Server) longPoll(w http.ResponseWriter, r *http.Request, q *request, g 
 		case <-r.Context().Done():
 			return nil
 		case <-timeout.C:
-			s.answer(w, q, nil)
+			g.countAnswer(s.answer(w, r, q, nil), fanout.Batch{})
 			return nil
 		case <-s.drained:
-			s.answer(w, q, nil)
+			g.countAnswer(s.answer(w, r, q, nil), fanout.Batch{})
 			return nil
 		}
 	}
-	n := s.answer(w, q, events(batch))
-	if g.counter != nil {
-		g.counter.Sent(int64(batch.Events), int64(n), int64(max(n, batch.Full)))
-	}
+	g.countAnswer(s.answer(w, r, q, events(batch)), batch)
 	return nil
+}
+
+// answered is how long the answer to a long poll was on the wire.
+type answered struct{ head, body int }
+
+// countAnswer tells the meter of an answer that brought the batch.
+func (g *group) countAnswer(n answered, b fanout.Batch) {
+	if g.counter != nil {
+		g.counter.Sent(int64(b.Events), int64(n.head+n.body), int64(n.head+max(n.body, b.Full)))
+	}
 }
 
 // events takes frames apart again. They are our own, so their form is known.
@@ -76,14 +84,19 @@ func events(b fanout.Batch) []answeredEvent {
 	return all
 }
 
-// answer ends a long poll: 204 means that nothing happened. It returns the length of the body.
-func (s *Server) answer(w http.ResponseWriter, q *request, all []answeredEvent) int {
+// answer ends a long poll: 204 means that nothing happened.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, q *request, all []answeredEvent) answered {
 	h := w.Header()
 	allowOrigin(h)
 	h.Set("Cache-Control", "no-store")
+	// The HTTP library would add these by itself, where nobody sees how long they are.
+	h.Set("Date", time.Now().UTC().Format(http.TimeFormat))
+	if r.Close {
+		h.Set("Connection", "close")
+	}
 	if len(all) == 0 {
 		w.WriteHeader(http.StatusNoContent)
-		return 0
+		return answered{head: headLen(http.StatusNoContent, h)}
 	}
 	var body bytes.Buffer
 	enc := json.NewEncoder(&body)
@@ -95,6 +108,16 @@ func (s *Server) answer(w http.ResponseWriter, q *request, all []answeredEvent) 
 	if name := q.encoding.String(); name != "" {
 		h.Set("Content-Encoding", name)
 	}
-	n, _ := w.Write(q.encoding.AppendWhole(nil, body.Bytes())) // fails only when the client is gone
-	return n
+	encoded := q.encoding.AppendWhole(nil, body.Bytes())
+	h.Set("Content-Length", strconv.Itoa(len(encoded)))
+	head := headLen(http.StatusOK, h)
+	n, _ := w.Write(encoded) // fails only when the client is gone
+	return answered{head, n}
+}
+
+// headLen is how long the head of an answer is in HTTP/1.
+func headLen(status int, h http.Header) int {
+	head := bytes.NewBufferString("HTTP/1.1 " + strconv.Itoa(status) + " " + http.StatusText(status) + "\r\n")
+	_ = h.Write(head) // a Buffer cannot fail
+	return head.Len() + len("\r\n")
 }

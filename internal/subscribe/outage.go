@@ -77,7 +77,8 @@ func (f *sourceFeed) Since(cursor fanout.Cursor) fanout.Batch {
 	return batch
 }
 
-// joined appends the failure. The batch's own bytes are shared with others.
+// joined appends the failure, which is not what somebody published and so does not count. The batch's own bytes are shared with
+// others.
 func joined(batch fanout.Batch, o *outage) fanout.Batch {
 	if batch.Full > 0 {
 		batch.Full += len(o.frame)
@@ -87,7 +88,6 @@ func joined(batch fanout.Batch, o *outage) fanout.Batch {
 	} else {
 		batch.Bytes = append(append(make([]byte, 0, len(batch.Bytes)+len(o.frame)), batch.Bytes...), o.frame...)
 	}
-	batch.Events++
 	return batch
 }
 

@@ -1,7 +1,10 @@
 package subscribe_test
 
 import (
+	"bufio"
 	"bytes"
+	"io"
+	"net/http"
 	"strconv"
 	"strings"
 	"testing"
@@ -136,13 +139,75 @@ func TestUsageIsWhatWentOverTheWire(t *testing.T) {
 		for _, s := range streams {
 			body += s.raw.Len()
 		}
-		header := int(got.Bytes) - body // of three answers, where we write them ourselves
-		if header != 0 && (header < 3*100 || header > 3*400) {
+		header := int(got.Bytes) - body // of three answers
+		if header < 3*100 || header > 3*400 {
 			t.Errorf("%d bytes were counted, %d received", got.Bytes, body)
 		}
 		frame := bytes.Index(streams[0].raw.Bytes(), []byte("\n\n")) + 2
 		if whole := got.FullBytes - int64(header); got.Messages != events || whole < int64(events*frame) || whole > int64(events*(frame+8)) {
 			t.Errorf("%+v; %d events, each of %d bytes if whole", got, events, frame)
+		}
+	})
+}
+
+// usedBytes waits until so many bytes are counted, and returns everything that is.
+func (h *harness) usedBytes(bytes int64) (all freshet.Usage) {
+	h.t.Helper()
+	for deadline := time.Now().Add(patience); all.Bytes < bytes && time.Now().Before(deadline); {
+		time.Sleep(10 * time.Millisecond)
+		all = h.used(0)
+	}
+	return all
+}
+
+func TestErrorsAreNoMessages(t *testing.T) {
+	forEachPath(t, options{messages: 2, heartbeat: time.Hour}, func(t *testing.T, h *harness) {
+		topic := h.polled("https://api.example.com/quotes")
+		h.post(topic, `{"a":1}`)
+		s := h.get("/v1/topics/"+topic.ID, nil)
+		defer s.close()
+		s.expect("snapshot", "")
+		h.fail(topic, failure(freshet.SourceFailed, false))
+		s.expectCode(60001)
+		if got := h.usedBytes(int64(s.raw.Len())); got.Messages != 1 {
+			t.Errorf("a source that fails is counted: %+v", got)
+		}
+		h.post(topic, `{"a":2}`)
+		s.expect("patch", "")
+		s.expectCode(40122)
+		if got := h.usedBytes(int64(s.raw.Len())); got.Messages != 2 {
+			t.Errorf("the end is counted: %+v", got)
+		}
+	})
+}
+
+func TestLongPollsAreCountedAsTheyGoOverTheWire(t *testing.T) {
+	forEachPath(t, options{messages: 1 << 40, longPoll: 200 * time.Millisecond}, func(t *testing.T, h *harness) {
+		topic := h.topic("snapshot")
+		wire := 0
+		ask := func(headers string, want int) {
+			nc := h.rawGet("/v1/topics/" + topic.ID + " HTTP/1.1\r\nAccept: application/json\r\nX-Sd-Transport: long-poll\r\n" + headers + "X-Rest:")
+			defer nc.Close()
+			var raw bytes.Buffer
+			answer, err := http.ReadResponse(bufio.NewReader(io.TeeReader(nc, &raw)), nil)
+			if err != nil || answer.StatusCode != want {
+				t.Fatalf("%v: %v", err, answer)
+			}
+			if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+				t.Fatal(err)
+			}
+			wire += raw.Len()
+		}
+		variants := []string{"", "Connection: close\r\n", "X-Sd-Compress: true\r\nAccept-Encoding: gzip\r\n"}
+		for _, headers := range variants {
+			ask(headers, 204) // there is nothing yet
+		}
+		h.post(topic, `{"a":"`+strings.Repeat("x", 5000)+`"}`)
+		for _, headers := range variants {
+			ask(headers, 200)
+		}
+		if got := h.usedBytes(int64(wire)); got.Bytes != int64(wire) || got.Messages != 3 {
+			t.Errorf("%d bytes went over the wire: %+v", wire, got)
 		}
 	})
 }

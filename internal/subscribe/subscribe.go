@@ -322,7 +322,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, q *request, err er
 	s.refusals.add(q.ask.TopicID, &f, time.Now())
 	s.logFailure(r, f, err)
 	if q.longPoll {
-		s.answer(w, q, []answeredEvent{{Event: "error", Data: f.json()}})
+		s.answer(w, r, q, []answeredEvent{{Event: "error", Data: f.json()}})
 		return
 	}
 	h := w.Header()
