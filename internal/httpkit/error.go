@@ -92,8 +92,7 @@ func WriteError(w http.ResponseWriter, r *http.Request, log *slog.Logger, err er
 // LogFailure logs err if it is our failure and the client is still there to be failed.
 func LogFailure(r *http.Request, log *slog.Logger, err error) {
 	if Status(err) >= http.StatusInternalServerError && r.Context().Err() == nil {
-		// The path only: queries carry keys.
-		log.Error("request failed", "method", r.Method, "path", r.URL.Path, "err", err)
+		log.Error("request failed", "method", r.Method, "path", SafePath(r.URL.Path), "err", err)
 	}
 }
 

@@ -35,7 +35,7 @@ func Recover(log *slog.Logger) Middleware {
 					panic(v) // net/http's own way to drop a connection
 				}
 				if v != nil {
-					log.Error("handler panicked", "method", r.Method, "path", r.URL.Path, "panic", v, "stack", string(debug.Stack()))
+					log.Error("handler panicked", "method", r.Method, "path", SafePath(r.URL.Path), "panic", v, "stack", string(debug.Stack()))
 					// Not WriteError: it is logged already. What was written before the panic stays written.
 					SetErrorHeaders(w.Header(), nil)
 					WriteJSON(w, http.StatusInternalServerError, Body(nil))
@@ -46,7 +46,7 @@ func Recover(log *slog.Logger) Middleware {
 	}
 }
 
-// AccessLog logs every answered request at debug level. Paths only: queries carry keys.
+// AccessLog logs every answered request at debug level, and nothing of it that may be a key.
 func AccessLog(log *slog.Logger) Middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -57,7 +57,7 @@ func AccessLog(log *slog.Logger) Middleware {
 			start := time.Now()
 			sw := &statusWriter{ResponseWriter: w}
 			next.ServeHTTP(sw, r)
-			log.Debug("request", "method", r.Method, "path", r.URL.Path, "status", max(sw.status, http.StatusOK),
+			log.Debug("request", "method", r.Method, "path", SafePath(r.URL.Path), "status", max(sw.status, http.StatusOK),
 				"duration", time.Since(start), "remote", r.RemoteAddr)
 		})
 	}
