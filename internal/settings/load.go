@@ -122,8 +122,14 @@ func (l *loader) loadFlags(src Sources) {
 
 const longestQuote = 60 // bytes of a bad value that a message repeats
 
-// quote shows what was given without letting it break the line or flood it.
+// quote shows what was given without letting it break the line or flood it, and without the password of a URL.
 func quote(text string) string {
+	if scheme, rest, ok := strings.Cut(text, "://"); ok {
+		if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+			text = scheme + "://xxxxx" + rest[at:]
+		}
+		text, _, _ = strings.Cut(text, "?") // keys may be there too
+	}
 	if len(text) > longestQuote {
 		cut := longestQuote
 		for cut > 0 && !utf8.RuneStart(text[cut]) {

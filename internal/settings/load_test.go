@@ -213,6 +213,8 @@ func TestVariablesThatCannotBeUsed(t *testing.T) {
 		{[]string{"FRESHET_ADMIN_PASSWORD=correct horse", "FRESHET_ADMIN_PASSWORD_FILE=" + path}, "FRESHET_ADMIN_PASSWORD_FILE: admin.password is set by FRESHET_ADMIN_PASSWORD as well; keep one of them"},
 		{[]string{"FRESHET_DATA_FILE=x"}, "FRESHET_DATA_FILE is not a setting; freshet config print lists them all"},
 		{[]string{"FRESHET_TYPO="}, "FRESHET_TYPO is not a setting; freshet config print lists them all"},
+		{[]string{"FRESHET_TELEMETRY_ENDPOINT=http://ada:hunter2@host/?key=hunter2"}, `FRESHET_TELEMETRY_ENDPOINT: telemetry.endpoint must be empty, or a URL such as http://10.0.0.1:8000, not "http://xxxxx@host/"`},
+		{[]string{"FRESHET_GATEWAY_MANAGE_URL=http://ada:hunter%2@host"}, `FRESHET_GATEWAY_MANAGE_URL: gateway.manage_url must be empty, or a URL such as http://10.0.0.1:8000, not "http://xxxxx@host"`},
 		{[]string{"SDIO_admin_email=nobody"}, `SDIO_admin_email: admin.email must be an e-mail address like name@example.com, not "nobody"`},
 	} {
 		if diff := cmp.Diff([]string{c.want}, faultsOf(t, Sources{Environ: c.environ})); diff != "" {
