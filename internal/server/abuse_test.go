@@ -17,7 +17,7 @@ func TestHeadersThatDripAreCutAndDisturbNobody(t *testing.T) {
 	var dripping sync.WaitGroup
 	for listener := range paths {
 		for range 20 {
-			dripping.Go(func() { drip(t, r.address(listener)) })
+			dripping.Go(func() { drip(t, r.address(listener), "GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ") })
 		}
 	}
 	cut := make(chan struct{})
@@ -48,7 +48,7 @@ func TestHeadersThatDripAreCutAndDisturbNobody(t *testing.T) {
 }
 
 // drip sends a request that never ends, until the server has had enough.
-func drip(t *testing.T, address string) {
+func drip(t *testing.T, address, begin string) {
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Error(err)
@@ -61,7 +61,7 @@ func drip(t *testing.T, address string) {
 		_, _ = io.Copy(io.Discard, conn)
 	}()
 	_ = conn.SetDeadline(time.Now().Add(2 * time.Minute)) // far beyond any limit of the server's
-	for _, b := range []byte("GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ") {
+	for _, b := range []byte(begin) {
 		_, _ = conn.Write([]byte{b})
 	}
 	for began := time.Now(); ; {
@@ -76,4 +76,25 @@ func drip(t *testing.T, address string) {
 			_, _ = conn.Write([]byte("x"))
 		}
 	}
+}
+
+// TestBodiesThatDripAreCutOnEveryListener, whether somebody reads them or not.
+func TestBodiesThatDripAreCutOnEveryListener(t *testing.T) {
+	t.Parallel()
+	r := run(t, nil)
+	var dripping sync.WaitGroup
+	for listener, lines := range map[string][]string{
+		"gateway":    {"PUT /api/v1/session", "POST /console/", "POST /nowhere"},
+		"admin":      {"POST /apis/", "POST /livez"},
+		"subscriber": {"POST /v1/topics/none", "GET /v1/topics/none"},
+	} {
+		for _, line := range lines {
+			for _, framing := range []string{"Content-Length: 1000000\r\n\r\n\"", "Transfer-Encoding: chunked\r\n\r\nfffff\r\n\""} {
+				dripping.Go(func() {
+					drip(t, r.address(listener), line+" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+framing)
+				})
+			}
+		}
+	}
+	dripping.Wait()
 }

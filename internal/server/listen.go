@@ -16,9 +16,12 @@ import (
 	"github.com/freshet-io/freshet/internal/settings"
 )
 
-// Limits of every listener. They bound what a client can hold without having sent a whole request.
+// Limits of every listener. They bound what a client can hold without having sent a whole request, or without taking the
+// answer.
 const (
 	readHeaderTimeout = 5 * time.Second
+	bodyTimeout       = 15 * time.Second // where the gateway does not know better
+	stallTimeout      = 30 * time.Second // the subscriber interface has its own
 	idleTimeout       = 60 * time.Second
 	maxHeaderBytes    = 16 << 10
 )
@@ -65,7 +68,11 @@ func bind(ctx context.Context, s *settings.Settings) (_ *ports, err error) {
 }
 
 func listen(ctx context.Context, name, address string) (*port, error) {
-	open := func() (net.Listener, error) { return new(net.ListenConfig).Listen(ctx, "tcp", address) }
+	open := func() (net.Listener, error) {
+		lc := net.ListenConfig{Control: boundStalls}
+		lc.SetMultipathTCP(false) // its sockets would lose the bound
+		return lc.Listen(ctx, "tcp", address)
+	}
 	if name == "subscriber" {
 		open = func() (net.Listener, error) { return fanout.Listen(ctx, address, fanout.Options{}) }
 	}

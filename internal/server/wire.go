@@ -29,7 +29,8 @@ func wire(o *Options, edition freshet.Edition, p *ports, r *readiness, failed ch
 	parts := &parts{settings: &o.Settings, version: o.Version, node: o.node, edition: edition, ports: p, log: o.Log, health: r}
 	metrics := newMetrics(o.Version)
 	parts.administration.expected = o.Settings.Has(settings.RoleGateway)
-	admin := newWeb(p.admin, guardAdmin(p.admin.Addr(), o.Settings.Admin.Token, adminHandler(r, metrics, &parts.administration, o.Log)), o.Log)
+	guarded := guardAdmin(p.admin.Addr(), o.Settings.Admin.Token, adminHandler(r, metrics, &parts.administration, o.Log))
+	admin := newWeb(p.admin, httpkit.Chain(guarded, httpkit.DrainBodies, httpkit.TimeBodies(bodyTimeout)), o.Log)
 	public := &public{parts: parts, ports: p, failed: failed}
 
 	all := []stage{{
@@ -138,7 +139,7 @@ func (p *public) serve(context.Context) error {
 			bound = p.parts.gate.Listen(bound)
 		}
 		p.ports.subscriber.Listener = bound
-		w := newWeb(p.ports.subscriber, p.parts.subscriber, p.parts.log)
+		w := newWeb(p.ports.subscriber, httpkit.TimeBodies(bodyTimeout)(p.parts.subscriber), p.parts.log)
 		// A stream's own deadline does not help where the connection that it shares with others takes nothing any more.
 		w.http.HTTP2 = &http.HTTP2Config{WriteByteTimeout: p.parts.settings.Subscriber.WriteTimeout}
 		p.webs = append(p.webs, w)
