@@ -54,18 +54,31 @@ func (l *loop) admit(c *conn) {
 	c.since, c.serial = uint32(l.now.Unix()), l.serial
 	l.wheel.add(c)
 	c.members.add(c)
-	if s := c.stall; s != nil {
-		l.addStall(c, s.rest)
-	}
-	events := uint32(unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLOUT | unix.EPOLLET&0xffffffff)
-	if err := unix.EpollCtl(l.fd, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: events, Fd: c.fd}); err != nil {
+	if err := l.follow(c, unix.EPOLL_CTL_ADD, wantInput); err != 0 {
 		l.f.log.Error("connection not accepted by the event loop", "err", err)
+		c.stall = nil // in no book yet
 		l.drop(c)
 		return
 	}
-	if c.stall == nil {
-		l.update(c)
+	if s := c.stall; s != nil {
+		l.addStall(c, s.rest)
+		return
 	}
+	l.update(c)
+}
+
+// What the kernel tells of a socket, each time that it becomes true. Room is of interest only once there was none: every socket has
+// room when it comes, and hearing that of each in a crowd would cost as much as taking it in.
+const (
+	wantInput = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET
+	wantRoom  = unix.EPOLLOUT
+)
+
+// follow tells the kernel what to tell of a socket. It never sleeps, so the scheduler need not hear of it.
+func (l *loop) follow(c *conn, op int, what uint32) syscall.Errno {
+	event := unix.EpollEvent{Events: what, Fd: c.fd}
+	_, _, err := syscall.RawSyscall6(syscall.SYS_EPOLL_CTL, uintptr(l.fd), uintptr(op), uintptr(c.fd), uintptr(unsafe.Pointer(&event)), 0, 0)
+	return err
 }
 
 // handle takes what the kernel has to say about a socket.
@@ -209,7 +222,11 @@ func sendNow(fd int, b []byte) (int, syscall.Errno) {
 	return int(n), 0
 }
 
+// addStall notes that a socket is full. If it has room again by now, the kernel says so at once.
 func (l *loop) addStall(c *conn, rest []byte) {
+	if err := l.follow(c, unix.EPOLL_CTL_MOD, wantInput|wantRoom); err != 0 {
+		l.f.log.Error("the event loop cannot wait for a full socket", "err", err) // the write timeout ends it
+	}
 	c.stall = &stall{rest: rest, until: l.now.Add(l.f.writeTimeout), index: len(l.stalled)}
 	l.stalled = append(l.stalled, c)
 }
