@@ -13,7 +13,7 @@ import (
 
 // adopt hands a plain HTTP/1.1 connection to an event loop.
 func (f *Fanout) adopt(w http.ResponseWriter, r *http.Request, s Stream) bool {
-	if len(f.loops.all) == 0 || r.ProtoMajor != 1 || r.TLS != nil || needsChunks(r) {
+	if len(f.loops.all) == 0 || r.ProtoMajor != 1 || r.TLS != nil || needsChunks(r.Header) {
 		return false
 	}
 	var fd int
@@ -67,7 +67,9 @@ func (f *Fanout) hijack(w http.ResponseWriter, r *http.Request) (fd int, ticket 
 // needsChunks reports whether the answer must come in chunks. An event loop sends frames as they are and ends the answer by
 // closing. Varnish, when the header of such an answer comes together with the first bytes of its body, keeps those back until
 // more arrive: the first document would wait for the next heartbeat.
-func needsChunks(r *http.Request) bool { return r.Header.Get("X-Varnish") != "" }
+func needsChunks(fields interface{ Get(name string) string }) bool {
+	return fields.Get("X-Varnish") != ""
+}
 
 // takeOver returns a descriptor of its own for the socket.
 func takeOver(nc net.Conn) (fd int, err error) {

@@ -1,7 +1,6 @@
 package fanout
 
 import (
-	"bytes"
 	"net/http"
 	"net/textproto"
 	"net/url"
@@ -20,49 +19,124 @@ type FrontHandler interface {
 // maxHead is the longest request that is read without net/http, in bytes.
 const maxHead = 4 << 10
 
-// parseHead understands a request of the plainest kind: a GET in HTTP/1.1, complete, with nothing after it and nothing in it
-// that asks for more than an answer. Anything else is nil: whether it is right, wrong or an attack is left to net/http, so
-// that there is one judge of what HTTP allows.
-func parseHead(head []byte) *http.Request {
-	const get, version = "GET /", " HTTP/1.1\r\n"
-	if len(head) < len(get) || string(head[:len(get)]) != get || bytes.Index(head, []byte("\r\n\r\n")) != len(head)-4 {
+// Head is a request of the plainest kind: a GET in HTTP/1.1, complete, with nothing after it and nothing in it that asks for
+// more than an answer. Everything in it is a part of one text.
+type Head struct {
+	Target string // as sent
+
+	host          string
+	names, values []string // of header fields but Host, as sent, in order
+	clean         bool     // every character of the path means itself
+}
+
+// read understands the text of a request. False means anything but a plain one: whether it is right, wrong or an attack is left to
+// net/http, so that there is one judge of what HTTP allows.
+func (h *Head) read(text string) bool {
+	const get, version = "GET ", " HTTP/1.1\r\n"
+	h.names, h.values = h.names[:0], h.values[:0]
+	if !strings.HasPrefix(text, get+"/") || strings.Index(text, "\r\n\r\n") != len(text)-4 {
+		return false
+	}
+	var lines string
+	h.Target, lines, _ = strings.Cut(text[len(get):len(text)-2], version)
+	return h.readTarget() && h.readFields(lines)
+}
+
+func (h *Head) readTarget() bool {
+	path, _, _ := strings.Cut(h.Target, "?")
+	h.clean = true
+	for i := range len(h.Target) {
+		c := h.Target[i]
+		if c <= ' ' || c >= 0x7f {
+			return false
+		}
+		h.clean = h.clean && (i >= len(path) || isUnreserved(c))
+	}
+	return true
+}
+
+// readFields reads header lines, each with its end.
+func (h *Head) readFields(lines string) bool {
+	hosts := 0
+	for lines != "" {
+		line, rest, ok := strings.Cut(lines, "\r\n")
+		name, value, colon := strings.Cut(line, ":")
+		value = strings.Trim(value, " \t")
+		if !ok || !colon || !isFieldName(name) || !isFieldValue(value) || asksForMore(name, value) {
+			return false
+		}
+		lines = rest
+		if strings.EqualFold(name, "Host") {
+			h.host = value
+			hosts++
+			continue
+		}
+		h.names, h.values = append(h.names, name), append(h.values, value)
+	}
+	return hosts == 1
+}
+
+// Values returns the values of the fields with a name, like http.Header's.
+func (h *Head) Values(name string) []string {
+	i := h.find(name, 0)
+	if i < 0 {
 		return nil
 	}
-	text := string(head[:len(head)-2]) // every line with its end; all strings of the request are parts of this one
-	first, lines, _ := strings.Cut(text[len(get)-1:], version)
-	u, ok := parseURL(first)
+	values := h.values[i : i+1 : i+1]
+	for i = h.find(name, i+1); i >= 0; i = h.find(name, i+1) {
+		values = append(values, h.values[i])
+	}
+	return values
+}
+
+// Get returns the first of Values, or nothing.
+func (h *Head) Get(name string) string {
+	if i := h.find(name, 0); i >= 0 {
+		return h.values[i]
+	}
+	return ""
+}
+
+// find returns where the next field with the name is, or -1.
+func (h *Head) find(name string, from int) int {
+	for i := from; i < len(h.names); i++ {
+		if len(h.names[i]) == len(name) && strings.EqualFold(h.names[i], name) {
+			return i
+		}
+	}
+	return -1
+}
+
+// request is the request for a handler of net/http, or nil if its URL is none.
+func (h *Head) request() *http.Request {
+	u, ok := h.url()
 	if !ok {
 		return nil
 	}
 	r := &http.Request{
-		Method: http.MethodGet, URL: u, RequestURI: first,
+		Method: http.MethodGet, URL: u, RequestURI: h.Target, Host: h.host,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Body: http.NoBody,
+		Header: make(http.Header, len(h.names)),
 	}
-	var hosts []string
-	if r.Header = parseFields(lines); r.Header != nil {
-		hosts = r.Header["Host"]
-		delete(r.Header, "Host")
+	values := make([]string, len(h.values)) // one piece of memory for all of them
+	for i, name := range h.names {
+		name = textproto.CanonicalMIMEHeaderKey(name)
+		if earlier := r.Header[name]; earlier != nil {
+			r.Header[name] = append(earlier, h.values[i])
+			continue
+		}
+		values[i] = h.values[i]
+		r.Header[name] = values[i : i+1 : i+1]
 	}
-	if len(hosts) != 1 {
-		return nil
-	}
-	r.Host = hosts[0]
 	return r
 }
 
-func parseURL(target string) (*url.URL, bool) {
-	path, query, queried := strings.Cut(target, "?")
-	plain := true
-	for i := range len(target) {
-		if target[i] <= ' ' || target[i] >= 0x7f {
-			return nil, false
-		}
-		plain = plain && (i >= len(path) || isUnreserved(target[i]))
-	}
-	if !plain {
-		u, err := url.ParseRequestURI(target)
+func (h *Head) url() (*url.URL, bool) {
+	if !h.clean {
+		u, err := url.ParseRequestURI(h.Target)
 		return u, err == nil
 	}
+	path, query, queried := strings.Cut(h.Target, "?")
 	return &url.URL{Path: path, RawQuery: query, ForceQuery: queried && query == ""}, true
 }
 
@@ -75,40 +149,15 @@ func isAlphanumeric(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }
 
-// parseFields reads header lines, or returns nil.
-func parseFields(lines string) http.Header {
-	n := strings.Count(lines, "\r\n")
-	fields := make(http.Header, n)
-	values := make([]string, 0, n) // one piece of memory for all of them
-	for lines != "" {
-		line, rest, ok := strings.Cut(lines, "\r\n")
-		name, value, colon := strings.Cut(line, ":")
-		value = strings.Trim(value, " \t")
-		if !ok || !colon || !isFieldName(name) || !isFieldValue(value) {
-			return nil
-		}
-		lines = rest
-		name = textproto.CanonicalMIMEHeaderKey(name)
-		if asksForMore(name, value) {
-			return nil
-		}
-		if earlier := fields[name]; earlier != nil {
-			fields[name] = append(earlier, value)
-			continue
-		}
-		values = append(values, value)
-		fields[name] = values[len(values)-1 : len(values) : len(values)]
-	}
-	return fields
-}
-
 // asksForMore reports fields that change how the request is read or answered.
 func asksForMore(name, value string) bool {
-	switch name {
-	case "Content-Length", "Transfer-Encoding", "Trailer", "Upgrade", "Expect", "Http2-Settings":
-		return true
-	case "Connection":
+	if strings.EqualFold(name, "Connection") {
 		return !strings.EqualFold(value, "keep-alive") && !strings.EqualFold(value, "close")
+	}
+	for _, more := range [...]string{"Content-Length", "Transfer-Encoding", "Trailer", "Upgrade", "Expect", "Http2-Settings"} {
+		if strings.EqualFold(name, more) {
+			return true
+		}
 	}
 	return false
 }

@@ -259,13 +259,16 @@ func (fr *front) receive(a arrival, buf *[maxHead]byte) {
 		fr.fanout.gate.leave(a.ticket)
 		return
 	}
-	head := buf[:n]
-	if r := parseHead(head); r != nil && !needsChunks(r) && fr.handler.Streams(r) {
-		r.RemoteAddr = a.peer.String()
-		fr.serve(a, r)
-		return
+	text := string(buf[:n])
+	var head Head
+	if head.read(text) && !needsChunks(&head) {
+		if r := head.request(); r != nil && fr.handler.Streams(r) {
+			r.RemoteAddr = a.peer.String()
+			fr.serve(a, r)
+			return
+		}
 	}
-	fr.pass(a, head)
+	fr.pass(a, text)
 }
 
 // serve runs the handler in the way of net/http.
@@ -282,7 +285,7 @@ func (fr *front) serve(from arrival, r *http.Request) {
 }
 
 // pass gives a connection to net/http together with what was read of it.
-func (fr *front) pass(a arrival, read []byte) {
+func (fr *front) pass(a arrival, read string) {
 	file := os.NewFile(uintptr(a.fd), "")
 	c, err := net.FileConn(file) // with a descriptor of its own
 	_ = file.Close()
@@ -298,7 +301,7 @@ func (fr *front) pass(a arrival, read []byte) {
 	}
 	select {
 	case fr.rest <- &replay{
-		ticketed: ticketed{TCPConn: tcp, pass: pass{gate: fr.fanout.gate, ticket: a.ticket}}, read: append([]byte(nil), read...),
+		ticketed: ticketed{TCPConn: tcp, pass: pass{gate: fr.fanout.gate, ticket: a.ticket}}, read: read,
 	}:
 	case <-fr.done:
 		_ = tcp.Close()
@@ -309,7 +312,7 @@ func (fr *front) pass(a arrival, read []byte) {
 // replay is a connection some of whose bytes were read already.
 type replay struct {
 	ticketed
-	read []byte
+	read string
 }
 
 func (r *replay) Read(p []byte) (int, error) {

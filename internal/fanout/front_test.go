@@ -12,6 +12,15 @@ import (
 
 const plainHead = "GET /v1/topics/7?X-Sd-Subscriber-Key=k HTTP/1.1\r\nHost: example.com:6080\r\nAccept: text/event-stream\r\nx-Test:a\r\nX-TEST: b \r\n\r\n"
 
+// parseHead is how the front reads a request.
+func parseHead(head []byte) *http.Request {
+	var h Head
+	if !h.read(string(head)) {
+		return nil
+	}
+	return h.request()
+}
+
 func TestAPlainRequestIsRead(t *testing.T) {
 	r := parseHead([]byte(plainHead))
 	if r == nil {
@@ -20,6 +29,22 @@ func TestAPlainRequestIsRead(t *testing.T) {
 	want := http.Header{"Accept": {"text/event-stream"}, "X-Test": {"a", "b"}}
 	if r.Host != "example.com:6080" || r.RequestURI != "/v1/topics/7?X-Sd-Subscriber-Key=k" || !reflect.DeepEqual(r.Header, want) {
 		t.Errorf("%q %q %v", r.Host, r.RequestURI, r.Header)
+	}
+}
+
+func TestReadingAPlainRequestMakesNothing(t *testing.T) {
+	var h Head
+	read := func() {
+		if !h.read(plainHead) || h.Get("accept") != "text/event-stream" || len(h.Values("Accept")) != 1 || h.Values("Nothing") != nil {
+			t.Fatal("it was not understood")
+		}
+	}
+	read()
+	if n := testing.AllocsPerRun(100, read); n > 0 {
+		t.Errorf("%v pieces of memory", n)
+	}
+	if got := h.Values("X-test"); !reflect.DeepEqual(got, []string{"a", "b"}) {
+		t.Error(got)
 	}
 }
 
@@ -78,6 +103,13 @@ func FuzzParseHead(f *testing.F) {
 		}
 		if got.URL.Path != want.URL.Path || got.URL.RawQuery != want.URL.RawQuery || got.URL.RawPath != want.URL.RawPath {
 			t.Errorf("%#v; net/http: %#v", got.URL, want.URL)
+		}
+		var plain Head
+		plain.read(string(head))
+		for name, values := range got.Header {
+			if name = strings.ToLower(name); !reflect.DeepEqual(plain.Values(name), values) || plain.Get(name) != values[0] {
+				t.Errorf("%s: %q; a request has %q", name, plain.Values(name), values)
+			}
 		}
 		if strings.ContainsAny(got.RequestURI, "\r\n ") {
 			t.Errorf("request target %q", got.RequestURI)
