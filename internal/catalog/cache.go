@@ -79,6 +79,19 @@ func (c *cache[K, V]) get(ctx context.Context, key K, load func(context.Context)
 	return c.load(ctx, key, l, load)
 }
 
+// peek returns what is known about key if get would return the same and had nothing else to do.
+func (c *cache[K, V]) peek(key K) (value V, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, known := c.entries[key]
+	now := c.now()
+	age := now.Sub(e.loaded)
+	if !known || age >= freshFor || now.Sub(e.asked) >= freshFor || age >= refreshAt && c.loading[key] == nil {
+		return value, false
+	}
+	return e.value, true
+}
+
 // begin notes that a load is under way. The caller holds mu.
 func (c *cache[K, V]) begin(key K) *loading[V] {
 	l := &loading[V]{done: make(chan struct{})}

@@ -80,6 +80,28 @@ func (c *Catalog) MaySubscribe(ctx context.Context, ask SubscribeAsk) (*Grant, e
 	return g, c.checkSignature(ctx, topic, ask.Signed)
 }
 
+// MaySubscribeNow is MaySubscribe for whoever cannot wait: it answers from memory, and only whether the client may without any
+// limit. No means that MaySubscribe must be asked.
+func (c *Catalog) MaySubscribeNow(ask *SubscribeAsk) bool {
+	if ask.Source != nil || ask.Key == "" && c.opts.Production || ask.Key != "" && !freshet.CanBeKey(ask.Key) {
+		return false
+	}
+	topic, ok := c.topics.peek(ask.TopicID)
+	if !ok || topic.Topic.AutoProvisioned || topic.App.SignatureRequired || topic.UserStatus != freshet.StatusActive {
+		return false
+	}
+	if limitsSubscribers(topic.Quotas.Or(c.opts.Quotas)) || limitsSubscribers(topic.App.Quotas.Or(c.opts.AppQuotas)) {
+		return false
+	}
+	if ask.Key == "" {
+		return true
+	}
+	owner, ok := c.keys.peek(keyRef{freshet.SubscriberKey, freshet.Key(ask.Key)})
+	return ok && !owner.Record.Revoked(c.now()) && owner.App.ID == topic.App.ID
+}
+
+func limitsSubscribers(q freshet.Quotas) bool { return q.Connections > 0 || q.MessagesPerMonth > 0 }
+
 func (c *Catalog) checkSignature(ctx context.Context, topic *store.TopicAccess, signed *Signature) error {
 	if !topic.App.SignatureRequired {
 		return nil

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"encoding/base64"
+	"fmt"
 	"strconv"
 	"testing"
 	"time"
@@ -68,7 +69,15 @@ func TestASubscriberNeedsAKeyInProductionOnlyButABadOneHelpsNowhere(t *testing.T
 		w := openWorld(t, func(o *Options) { o.Production, o.AdminPassword = production, "another password" })
 		ada, eve := w.owner(), w.owner()
 		ask := func(topic string, key freshet.Key) error {
-			_, err := w.MaySubscribe(t.Context(), SubscribeAsk{TopicID: topic, Key: key.Reveal()})
+			ask := SubscribeAsk{TopicID: topic, Key: key.Reveal()}
+			now := w.MaySubscribeNow(&ask)
+			_, err := w.MaySubscribe(t.Context(), ask)
+			if now && err != nil {
+				t.Errorf("who cannot wait is let in: %v", err)
+			}
+			if again := w.MaySubscribeNow(&ask); again != (err == nil) {
+				t.Errorf("who cannot wait is let in: %v; others: %v", again, err)
+			}
 			return err
 		}
 		w.check(ask(ada.topic.ID, ada.app.SubscriberKey))
@@ -93,6 +102,46 @@ func TestASubscriberNeedsAKeyInProductionOnlyButABadOneHelpsNowhere(t *testing.T
 		}
 		wantKind(t, "disabled, another's key", ask(ada.topic.ID, eve.app.SubscriberKey), freshet.Unauthenticated)
 	}
+}
+
+// TestWhoCannotWaitIsLetInOnlyWithoutALimit: and only as long as what is known is new.
+func TestWhoCannotWaitIsLetInOnlyWithoutALimit(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	ada := w.owner()
+	ask := SubscribeAsk{TopicID: ada.topic.ID, Key: ada.app.SubscriberKey.Reveal()}
+	want := func(when string, now bool) {
+		t.Helper()
+		if got := w.MaySubscribeNow(&ask); got != now {
+			t.Errorf("%s: %v", when, got)
+		}
+	}
+	know := func() {
+		t.Helper()
+		_, err := w.MaySubscribe(t.Context(), ask)
+		w.check(err)
+	}
+	want("not known yet", false)
+	know()
+	want("known", true)
+	w.advance(freshFor)
+	want("known too long", false)
+	know()
+	want("known again", true)
+	for _, quotas := range []freshet.Quotas{{Connections: 1}, {MessagesPerMonth: 1}, {RequestsPerMinute: 1}} {
+		change := QuotasChange{Connections: &quotas.Connections, MessagesPerMonth: &quotas.MessagesPerMonth, RequestsPerMinute: &quotas.RequestsPerMinute}
+		_, err := w.UpdateAccount(t.Context(), w.admin(), ada.actor.User.ID, AccountChange{Quotas: change})
+		w.check(err)
+		want("after a change", false)
+		know()
+		want(fmt.Sprintf("%+v", quotas), quotas.RequestsPerMinute > 0) // which is no limit of subscribers
+	}
+	w.renew(ada, freshet.SubscriberKey, 0)
+	want("renewed", false)
+	if _, err := w.MaySubscribe(t.Context(), ask); freshet.KindOf(err) != freshet.RevokedCredential {
+		t.Error(err)
+	}
+	want("revoked", false)
 }
 
 func TestARenewedKeyIsRevokedAtOnceOrAfterItsOverlap(t *testing.T) {
