@@ -30,14 +30,21 @@ func (f *Fanout) adopt(w http.ResponseWriter, r *http.Request, s Stream) bool {
 		f.left(s.Group)
 		return true
 	}
+	if c, l := f.begin(fd, ticket, s); c != nil {
+		l.arrive(c)
+	}
+	return true
+}
+
+// begin chooses a loop for a connection and writes the beginning of the answer. The connection is nil if it is broken already.
+func (f *Fanout) begin(fd int, ticket Ticket, s Stream) (*conn, *loop) {
 	l := f.loops.all[f.loops.next.Add(1)%uint32(len(f.loops.all))]
 	c := &conn{members: &s.Group.members[l.number], cursor: s.First.Next, fd: int32(fd), ticket: ticket}
 	if !f.greet(c, s) {
 		l.discard(c)
-		return true
+		return nil, nil
 	}
-	l.arrive(c)
-	return true
+	return c, l
 }
 
 // hijack takes the connection from net/http: its descriptor is duplicated and Go's own connection closed, so that its
@@ -111,7 +118,7 @@ func boundVanishing(fd int) {
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(vanishTimeout.Milliseconds()))
 }
 
-// greet writes the beginning of the answer. It runs in the request's goroutine, so that a crowd that arrives at once does not hold
+// greet writes the beginning of the answer. It runs in the goroutine that read the request, so that a crowd that arrives at once does not hold
 // up those who are being served. It returns false if the connection is broken.
 func (f *Fanout) greet(c *conn, s Stream) bool {
 	buf := greetings.Get().(*[]byte)
@@ -182,15 +189,17 @@ func remainder(head, body []byte, n int) []byte {
 	return append(append([]byte(nil), head[n:]...), body...)
 }
 
-// arrive puts a connection into the loop's inbox.
-func (l *loop) arrive(c *conn) {
+// arrive puts connections into the loop's inbox.
+func (l *loop) arrive(conns ...*conn) {
 	l.mu.Lock()
 	if l.shut || l.stopping {
 		l.mu.Unlock()
-		l.discard(c)
+		for _, c := range conns {
+			l.discard(c)
+		}
 		return
 	}
-	l.arrivals = append(l.arrivals, c)
+	l.arrivals = append(l.arrivals, conns...)
 	l.mu.Unlock()
 	l.wake()
 }

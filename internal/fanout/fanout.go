@@ -221,15 +221,15 @@ func (f *Fanout) Serve(w http.ResponseWriter, r *http.Request, s Stream) {
 		return
 	}
 	defer f.left(s.Group)
-	if !f.begin() {
+	if !f.mayServe() {
 		return
 	}
 	defer f.serving.Done()
 	f.servePortable(w, r, s)
 }
 
-// begin reports whether a goroutine may serve; Close waits for those that do.
-func (f *Fanout) begin() bool {
+// mayServe reports whether a goroutine may serve; Close waits for those that do.
+func (f *Fanout) mayServe() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	select {

@@ -16,6 +16,16 @@ type FrontHandler interface {
 	Streams(r *http.Request) bool
 }
 
+// DeskHandler is a FrontHandler that can begin most streams at once.
+type DeskHandler interface {
+	FrontHandler
+
+	// BeginNow begins the stream that a request asks for, just as ServeHTTP would, if everything that takes is in memory: it must
+	// not wait for a client, a store or another node. False means that nothing was begun, for whatever reason, and that ServeHTTP
+	// shall answer. The head is good during the call.
+	BeginNow(h *Head) (Stream, bool)
+}
+
 // maxHead is the longest request that is read without net/http, in bytes.
 const maxHead = 4 << 10
 

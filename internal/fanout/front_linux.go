@@ -3,7 +3,9 @@ package fanout
 import (
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -46,8 +48,19 @@ func (f *Fanout) Front(l net.Listener, h FrontHandler) net.Listener {
 		socket: socket, addr: tcp.Addr(), fanout: f, handler: h,
 		rest: make(chan net.Conn), done: make(chan struct{}), stopped: make(chan struct{}), arrivals: make(chan arrival),
 	}
-	go fr.accept(raw)
+	go fr.run(raw)
 	return fr
+}
+
+// run has desks accept connections until the listener is closed.
+func (fr *front) run(raw syscall.RawConn) {
+	var desks sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) + 1 {
+		desks.Go(func() { newDesk(fr).accept(raw) })
+	}
+	desks.Wait()
+	close(fr.arrivals)
+	close(fr.stopped)
 }
 
 // front is a listener for what the fanout does not take itself.
@@ -60,9 +73,9 @@ type front struct {
 	rest    chan net.Conn
 	done    chan struct{} // closed by Close
 
-	stopped chan struct{} // closed when accept has returned, and with it the port is free
+	stopped chan struct{} // closed when no desk accepts any more, and the port is free
 
-	arrivals chan arrival // to goroutines that wait for one; closed when accept has returned
+	arrivals chan arrival // to goroutines that wait for one; closed when no desk accepts any more
 	waiting  atomic.Int32 // those goroutines
 
 	closing sync.Once
@@ -92,7 +105,7 @@ func (fr *front) Close() error {
 		close(fr.done)
 		err = fr.socket.Close()
 	})
-	<-fr.stopped // not earlier: accept itself closes what it finds closed
+	<-fr.stopped // not earlier: a desk that is accepting has the port open
 	return err
 }
 
@@ -103,40 +116,6 @@ func (fr *front) fail(err error) {
 		close(fr.done)
 		_ = fr.socket.Close()
 	})
-}
-
-// crowd is how many connections are accepted before others have a turn.
-const crowd = 64
-
-// accept takes connections as they come, until the listener is closed.
-func (fr *front) accept(raw syscall.RawConn) {
-	defer close(fr.stopped)
-	defer close(fr.arrivals)
-	var pause time.Duration
-	for {
-		var failed syscall.Errno
-		err := raw.Read(func(listener uintptr) bool {
-			var any bool
-			any, failed = fr.acceptSome(int(listener))
-			return any || failed != 0
-		})
-		switch {
-		case err != nil:
-			fr.fail(err) // closed
-			return
-		case failed == 0:
-			pause = 0
-		case isShortage(failed):
-			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
-			fr.fanout.log.Error("connections wait: the process is short of file descriptors or memory", "err", failed)
-			if !fr.pause(pause) {
-				return
-			}
-		default:
-			fr.fail(failed)
-			return
-		}
-	}
 }
 
 // pause returns false if the listener is closed meanwhile.
@@ -160,44 +139,17 @@ func isShortage(err syscall.Errno) bool {
 	return false
 }
 
-// acceptSome returns whether there were any.
-func (fr *front) acceptSome(listener int) (any bool, err syscall.Errno) {
-	for range crowd {
-		var peer unix.RawSockaddrAny
-		size := uint32(unsafe.Sizeof(peer))
-		fd, _, errno := syscall.RawSyscall6(syscall.SYS_ACCEPT4, uintptr(listener), uintptr(unsafe.Pointer(&peer)),
-			uintptr(unsafe.Pointer(&size)), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0, 0)
-		switch errno {
-		case 0:
-			any = true
-			from := addressOf(&peer)
-			if ticket, ok := fr.fanout.gate.enter(from.IP); ok {
-				fr.hire(arrival{int(fd), from, ticket})
-			} else {
-				reset(int(fd))
-			}
-		case unix.EAGAIN:
-			return any, 0
-		case unix.EINTR, unix.ECONNABORTED, unix.EPROTO, unix.ENETDOWN, unix.EHOSTDOWN, unix.EHOSTUNREACH, unix.ENETUNREACH:
-			any = true // errors of that one connection
-		default:
-			return any, errno
-		}
-	}
-	return any, 0
-}
-
 // addressOf reads the peer's address.
-func addressOf(sa *unix.RawSockaddrAny) net.TCPAddr {
+func addressOf(sa *unix.RawSockaddrAny) netip.AddrPort {
 	switch sa.Addr.Family {
 	case unix.AF_INET:
 		in := (*unix.RawSockaddrInet4)(unsafe.Pointer(sa))
-		return net.TCPAddr{IP: in.Addr[:], Port: int(ntohs(in.Port))}
+		return netip.AddrPortFrom(netip.AddrFrom4(in.Addr), ntohs(in.Port))
 	case unix.AF_INET6:
 		in := (*unix.RawSockaddrInet6)(unsafe.Pointer(sa))
-		return net.TCPAddr{IP: in.Addr[:], Port: int(ntohs(in.Port))}
+		return netip.AddrPortFrom(netip.AddrFrom16(in.Addr).Unmap(), ntohs(in.Port))
 	}
-	return net.TCPAddr{}
+	return netip.AddrPort{}
 }
 
 func ntohs(v uint16) uint16 {
@@ -208,8 +160,9 @@ func ntohs(v uint16) uint16 {
 // arrival is a connection that was accepted.
 type arrival struct {
 	fd     int
-	peer   net.TCPAddr
+	peer   netip.AddrPort
 	ticket Ticket
+	text   string // what was read of it
 }
 
 // reset closes a connection without a word, and without leaving anything of it to the kernel.
@@ -219,7 +172,7 @@ func reset(fd int) {
 }
 
 // hire gives an arrival to a goroutine that is done with its last one, or to a new one. A goroutine that has served a request
-// has grown the stack that the next one needs, and its buffer is there.
+// has grown the stack that the next one needs.
 func (fr *front) hire(a arrival) {
 	select {
 	case fr.arrivals <- a:
@@ -232,9 +185,8 @@ func (fr *front) hire(a arrival) {
 const maxWaiting = 16
 
 func (fr *front) work(a arrival) {
-	buf := new([maxHead]byte)
 	for ok := true; ok; a, ok = fr.next() {
-		fr.receive(a, buf)
+		fr.answer(a)
 	}
 }
 
@@ -247,28 +199,17 @@ func (fr *front) next() (a arrival, ok bool) {
 	return a, ok
 }
 
-// receive serves a connection's request if it is there and plain, and leaves it to net/http otherwise.
-func (fr *front) receive(a arrival, buf *[maxHead]byte) {
-	fd := a.fd
-	n, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(buf)), maxHead, unix.MSG_DONTWAIT, 0, 0)
-	switch {
-	case errno == unix.EAGAIN || errno == unix.EINTR:
-		n = 0
-	case errno != 0 || n == 0: // gone before it said anything
-		unix.Close(fd)
-		fr.fanout.gate.leave(a.ticket)
-		return
-	}
-	text := string(buf[:n])
+// answer serves a connection's request if it is there and plain, and leaves it to net/http otherwise.
+func (fr *front) answer(a arrival) {
 	var head Head
-	if head.read(text) && !needsChunks(&head) {
+	if head.read(a.text) && !needsChunks(&head) {
 		if r := head.request(); r != nil && fr.handler.Streams(r) {
 			r.RemoteAddr = a.peer.String()
 			fr.serve(a, r)
 			return
 		}
 	}
-	fr.pass(a, text)
+	fr.pass(a)
 }
 
 // serve runs the handler in the way of net/http.
@@ -285,7 +226,7 @@ func (fr *front) serve(from arrival, r *http.Request) {
 }
 
 // pass gives a connection to net/http together with what was read of it.
-func (fr *front) pass(a arrival, read string) {
+func (fr *front) pass(a arrival) {
 	file := os.NewFile(uintptr(a.fd), "")
 	c, err := net.FileConn(file) // with a descriptor of its own
 	_ = file.Close()
@@ -301,7 +242,7 @@ func (fr *front) pass(a arrival, read string) {
 	}
 	select {
 	case fr.rest <- &replay{
-		ticketed: ticketed{TCPConn: tcp, pass: pass{gate: fr.fanout.gate, ticket: a.ticket}}, read: read,
+		ticketed: ticketed{TCPConn: tcp, pass: pass{gate: fr.fanout.gate, ticket: a.ticket}}, read: a.text,
 	}:
 	case <-fr.done:
 		_ = tcp.Close()

@@ -70,6 +70,10 @@ func (ft *frontTest) fronted() int {
 func startFront(t *testing.T) *frontTest { return startGated(t, nil) }
 
 func startGated(t *testing.T, gate *Gate) *frontTest {
+	return startWith(t, gate, func(ft *frontTest) FrontHandler { return ft })
+}
+
+func startWith(t *testing.T, gate *Gate, handler func(*frontTest) FrontHandler) *frontTest {
 	ft := &frontTest{t: t}
 	var err error
 	if ft.fan, err = New(Options{Loops: 1, Gate: gate, Log: slog.New(slog.NewTextHandler(ft, nil))}); err != nil {
@@ -79,7 +83,7 @@ func startGated(t *testing.T, gate *Gate) *frontTest {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ft.ln = ft.fan.Front(inner, ft)
+	ft.ln = ft.fan.Front(inner, handler(ft))
 	ft.srv = &http.Server{Handler: ft, ConnState: func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
 			ft.mu.Lock()

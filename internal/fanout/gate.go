@@ -37,12 +37,8 @@ func NewGate(limit int, exempt []netip.Prefix) *Gate {
 }
 
 // enter counts a connection in. A nil gate lets everybody in.
-func (g *Gate) enter(ip net.IP) (Ticket, bool) {
-	if g == nil || g.limit <= 0 {
-		return 0, true
-	}
-	address, ok := netip.AddrFromSlice(ip)
-	if !ok {
+func (g *Gate) enter(address netip.Addr) (Ticket, bool) {
+	if g == nil || g.limit <= 0 || !address.IsValid() {
 		return 0, true
 	}
 	address = address.Unmap()
@@ -131,7 +127,7 @@ func (l *gatedListener) Accept() (net.Conn, error) {
 		if peer == nil {
 			return c, nil
 		}
-		t, ok := l.gate.enter(peer.IP)
+		t, ok := l.gate.enter(peer.AddrPort().Addr())
 		if ok {
 			return &ticketed{TCPConn: tcp, pass: pass{gate: l.gate, ticket: t}}, nil
 		}

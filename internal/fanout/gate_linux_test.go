@@ -79,7 +79,7 @@ func TestAFloodFromOneAddressLeavesRoomForOthers(t *testing.T) {
 
 func TestAGateCountsNetworksAndSparesProxies(t *testing.T) {
 	g := NewGate(1, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")})
-	enter := func(ip string) (Ticket, bool) { return g.enter(net.ParseIP(ip)) }
+	enter := func(ip string) (Ticket, bool) { return g.enter(netip.MustParseAddr(ip)) }
 	first, ok := enter("2001:db8::1")
 	if _, again := enter("2001:db8::ffff"); !ok || again {
 		t.Error("a /64 is not one address")
@@ -96,7 +96,7 @@ func TestAGateCountsNetworksAndSparesProxies(t *testing.T) {
 	if _, ok := enter("2001:db8::2"); !ok {
 		t.Error("a free place was not given")
 	}
-	if _, ok := NewGate(0, nil).enter(net.ParseIP("192.0.2.1")); !ok {
+	if _, ok := NewGate(0, nil).enter(netip.MustParseAddr("192.0.2.1")); !ok {
 		t.Error("no limit refused somebody")
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
