@@ -49,6 +49,14 @@ type registry struct {
 // askKey is what makes two questions to the catalog the same.
 type askKey struct{ topic, key, timestamp, signature string }
 
+func keyOf(ask *catalog.SubscribeAsk) askKey {
+	k := askKey{topic: ask.TopicID, key: ask.Key}
+	if ask.Signed != nil {
+		k.timestamp, k.signature = ask.Signed.Timestamp, ask.Signed.Value
+	}
+	return k
+}
+
 // audience is everybody who subscribed by the same question.
 type audience struct {
 	key    askKey
@@ -163,10 +171,7 @@ func (r *registry) join(ctx context.Context, q *request, grant *catalog.Grant) (
 
 // member counts a member into its group and says whether it is the first there.
 func (r *registry) member(ask catalog.SubscribeAsk, key groupKey, grant *catalog.Grant) (g *group, first bool) {
-	ak := askKey{topic: ask.TopicID, key: ask.Key}
-	if ask.Signed != nil {
-		ak.timestamp, ak.signature = ask.Signed.Timestamp, ask.Signed.Value
-	}
+	ak := keyOf(&ask)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	a := r.audiences[ak]
@@ -182,15 +187,20 @@ func (r *registry) member(ask catalog.SubscribeAsk, key groupKey, grant *catalog
 		g = &group{key: key, audience: a, ready: make(chan struct{}), over: make(chan struct{})}
 		a.groups[key] = g
 	}
+	if r.meter != nil && g.counter == nil {
+		g.counter = r.meter.Counter(usage.Place{TopicID: a.topic.ID, AppID: a.appID, UserID: a.userID})
+	}
+	r.enter(g)
+	return g, first
+}
+
+// enter counts a member in. The caller holds mu.
+func (r *registry) enter(g *group) {
 	g.members++
-	r.stats.connect(key.variant, 1)
-	if r.meter != nil {
-		if g.counter == nil {
-			g.counter = r.meter.Counter(usage.Place{TopicID: a.topic.ID, AppID: a.appID, UserID: a.userID})
-		}
+	r.stats.connect(g.key.variant, 1)
+	if g.counter != nil {
 		g.counter.Connect(1)
 	}
-	return g, first
 }
 
 // open does what takes time, once for all who wait.

@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,15 +47,24 @@ func forEachPath(t *testing.T, opts options, test func(t *testing.T, h *harness)
 	if runtime.GOOS != "linux" {
 		return
 	}
-	t.Run("loops", func(t *testing.T) {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		h := newHarness(t, opts, tcpListener{ln}, 2)
-		defer h.close()
-		test(t, h)
-	})
+	for name, alone := range map[string]bool{"loops": false, "desks": true} {
+		t.Run(name, func(t *testing.T) {
+			opts := opts
+			opts.alone = alone
+			h := newSocketHarness(t, opts)
+			defer h.close()
+			test(t, h)
+		})
+	}
+}
+
+// newSocketHarness is a server with event loops on a real port.
+func newSocketHarness(t *testing.T, opts options) *harness {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newHarness(t, opts, tcpListener{ln}, 2)
 }
 
 // options of a harness. The defaults are so long that no limit is met by accident, since event loops run in real time and the
@@ -69,6 +79,7 @@ type options struct {
 	max          int64
 	perAccount   int64
 	perApp       int64
+	alone        bool  // there are no other nodes, so streams may be begun where they are accepted
 	messages     int64 // per month; counted only if set
 	appMessages  int64 // per month
 }
@@ -83,6 +94,8 @@ type harness struct {
 	server  *subscribe.Server
 	catalog *fakeCatalog
 	http    *http.Server
+	passed  atomic.Int64 // connections that net/http got
+	address string
 	client  *http.Client
 	base    string
 	logs    *lockedBuffer
@@ -115,10 +128,15 @@ func newHarness(t *testing.T, opts options, ln dialer, loops int) *harness {
 		h.meter = usage.New(h.store, usage.Options{Log: log})
 	}
 	h.server = subscribe.New(
-		subscribe.Parts{Log: log, Catalog: h.catalog, Router: h.router, Fanout: h.fanout, Notices: h.grid, Sources: h.grid, Counters: h.grid, Meter: h.meter},
+		subscribe.Parts{Log: log, Catalog: h.catalog, Router: h.router, Fanout: h.fanout, Notices: h.grid, Sources: h.grid, Counters: h.grid, Meter: h.meter, Alone: opts.alone},
 		subscribe.Options{MaxConnections: opts.max, SeatWait: opts.seatWait, Recheck: opts.recheck, LongPoll: orHour(opts.longPoll), SnapshotTimeout: orHour(opts.snapshot)})
 	h.catalog.quotas.MessagesPerMonth, h.catalog.appQuotas.MessagesPerMonth = opts.messages, opts.appMessages
-	h.http = &http.Server{Handler: h.server}
+	h.http = &http.Server{Handler: h.server, ConnState: func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			h.passed.Add(1)
+		}
+	}}
+	h.address = ln.Addr().String()
 	var served net.Listener = ln
 	if tcp, ok := ln.(tcpListener); ok {
 		served = h.fanout.Front(tcp.Listener, h.server) // as in the real program
@@ -328,6 +346,9 @@ type fakeCatalog struct {
 	refuse map[string]*freshet.Error // by key
 	asks   []catalog.SubscribeAsk
 	quotas freshet.Quotas
+	away   bool // what it knows is not at hand
+	atHand int  // how often it was
+	waited int  // how often somebody waited for an answer
 
 	appQuotas freshet.Quotas
 }
@@ -340,6 +361,7 @@ func (c *fakeCatalog) MaySubscribe(_ context.Context, ask catalog.SubscribeAsk) 
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asks = append(c.asks, ask)
+	c.waited++
 	if err := c.refuse[ask.Key]; err != nil {
 		return nil, err
 	}
@@ -348,6 +370,19 @@ func (c *fakeCatalog) MaySubscribe(_ context.Context, ask catalog.SubscribeAsk) 
 		return nil, freshet.Errorf(freshet.TopicNotFound, "There is no such topic")
 	}
 	return &catalog.Grant{Topic: topic, AppID: "app", UserID: "user", Quotas: c.quotas, AppQuotas: c.appQuotas}, nil
+}
+
+// MaySubscribeNow says yes to everybody whom MaySubscribe lets in without a limit.
+func (c *fakeCatalog) MaySubscribeNow(ask *catalog.SubscribeAsk) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, known := c.topics[ask.TopicID]
+	if c.away || !known || c.refuse[ask.Key] != nil || c.quotas != (freshet.Quotas{}) || c.appQuotas != (freshet.Quotas{}) {
+		return false
+	}
+	c.asks = append(c.asks, *ask)
+	c.atHand++
+	return true
 }
 
 // Provision gives every source the topic whose name is its URL.

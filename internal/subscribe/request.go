@@ -1,7 +1,6 @@
 package subscribe
 
 import (
-	"net/http"
 	"strconv"
 	"strings"
 
@@ -28,8 +27,14 @@ const (
 	maxLastID     = 256      // bytes; ours are much shorter
 )
 
+// fields are the header of a request, however it was read.
+type fields interface {
+	Get(name string) string
+	Values(name string) []string
+}
+
 // either returns a value that may come as a header or, for clients that cannot set headers, as a query parameter.
-func either(h http.Header, t *target, name string) (value string, found bool, err error) {
+func either(h fields, t *target, name string) (value string, found bool, err error) {
 	if values := h.Values(name); len(values) > 0 {
 		return values[0], true, nil
 	}
@@ -40,29 +45,28 @@ func either(h http.Header, t *target, name string) (value string, found bool, er
 	return value, found, nil
 }
 
-// readRequest reads everything but the path.
-func readRequest(r *http.Request, t *target, names eventNames) (*request, error) {
-	q := &request{}
-	if err := q.readCredentials(r.Header, t); err != nil {
-		return q, err
+// read reads everything but the path.
+func (q *request) read(h fields, t *target, names eventNames) error {
+	if err := q.readCredentials(h, t); err != nil {
+		return err
 	}
 	q.variant.Event = names.forRequest(q.legacy)
-	if err := q.readDelivery(r.Header, t); err != nil {
-		return q, err
+	if err := q.readDelivery(h, t); err != nil {
+		return err
 	}
-	if err := q.readFilter(r.Header, t); err != nil {
-		return q, err
+	if err := q.readFilter(h, t); err != nil {
+		return err
 	}
 	if err := q.readPadding(t); err != nil {
-		return q, err
+		return err
 	}
-	q.readLastID(r.Header, t)
-	return q, nil
+	q.readLastID(h, t)
+	return nil
 }
 
 // readCredentials also learns whether the client is of the old kind, before anything can fail: errors look different
 // for those.
-func (q *request) readCredentials(h http.Header, t *target) error {
+func (q *request) readCredentials(h fields, t *target) error {
 	token, legacy, err := either(h, t, "X-Sd-Token")
 	q.legacy = legacy
 	if err != nil {
@@ -100,7 +104,7 @@ func unescapeOnce(s string) string {
 	return unescape(strings.ReplaceAll(s, "+", "%2B"))
 }
 
-func (q *request) readDelivery(h http.Header, t *target) error {
+func (q *request) readDelivery(h fields, t *target) error {
 	asked, err := t.sourceAccept()
 	if err != nil {
 		return err
@@ -201,7 +205,7 @@ func weighted(part string) (name string, q float64) {
 	return strings.TrimSpace(name), q
 }
 
-func (q *request) readFilter(h http.Header, t *target) error {
+func (q *request) readFilter(h fields, t *target) error {
 	list, _, err := either(h, t, "X-Sd-Filter")
 	if err != nil || list == "" {
 		return err
@@ -228,7 +232,7 @@ func (q *request) readPadding(t *target) error {
 
 // readLastID takes the first of the four places that has one. What cannot be an id of ours counts as absent: the stream
 // then begins with a snapshot.
-func (q *request) readLastID(h http.Header, t *target) {
+func (q *request) readLastID(h fields, t *target) {
 	id := h.Get("Last-Event-ID")
 	for _, name := range []string{"lastEventId", "last_event_id", "evs_last_event_id"} {
 		if id == "" {

@@ -170,6 +170,22 @@ func (s *seats) takeOnce(ctx context.Context, c claim) error {
 	return nil
 }
 
+// takeFree counts a connection in for owners without a limit. It returns false, and has done nothing, if one has or had one: that
+// may take time.
+func (s *seats) takeFree(owners ...string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, owner := range owners {
+		if sh := s.here[owner]; sh == nil || sh.limited {
+			return false
+		}
+	}
+	for _, owner := range owners {
+		s.here[owner].open++
+	}
+	return true
+}
+
 // giveBack is free, and waits until the others know: whoever is refused must not keep a seat busy.
 func (s *seats) giveBack(ctx context.Context, owner string) {
 	s.mu.Lock()

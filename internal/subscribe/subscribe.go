@@ -30,6 +30,7 @@ import (
 // Catalog answers who may subscribe.
 type Catalog interface {
 	MaySubscribe(ctx context.Context, ask catalog.SubscribeAsk) (*catalog.Grant, error)
+	MaySubscribeNow(ask *catalog.SubscribeAsk) bool
 	Provision(ctx context.Context, ask catalog.SubscribeAsk) (*catalog.Grant, error)
 }
 
@@ -46,6 +47,9 @@ type Parts struct {
 	Fanout  *fanout.Fanout
 	Notices grid.Notices
 	Sources Sources // nil if nothing is polled
+
+	// Alone says that there are no other nodes: what this one holds is the newest there is, and nobody has to be asked.
+	Alone bool
 
 	// Counters sum up the connections of limited accounts over all nodes. Nil: there are no other nodes.
 	Counters grid.Counters
@@ -95,6 +99,7 @@ type Server struct {
 	catalog  Catalog
 	fanout   *fanout.Fanout
 	opts     Options
+	alone    bool
 	names    eventNames
 	headers  map[sse.Encoding]*fanout.Header
 	audience *registry
@@ -143,6 +148,7 @@ func New(parts Parts, opts Options) *Server {
 		catalog: parts.Catalog,
 		fanout:  parts.Fanout,
 		opts:    opts,
+		alone:   parts.Alone,
 		names:   eventNames{opts.SnapshotEvent},
 		headers: make(map[sse.Encoding]*fanout.Header),
 		drained: make(chan struct{}),
@@ -219,7 +225,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // read understands the request. The result is never nil, so that the error can be told in the client's own way.
 func (s *Server) read(r *http.Request, t *target) (*request, error) {
-	q, err := readRequest(r, t, s.names)
+	q := &request{}
+	err := q.read(r.Header, t, s.names)
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return q, freshet.Errorf(freshet.MethodNotAllowed, "Subscribe with GET")
 	}
@@ -261,13 +268,13 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, q *request) error
 	if q.longPoll {
 		return s.longPoll(w, r, q, g)
 	}
-	s.fanout.Serve(w, r, fanout.Stream{
-		Group:  g.streams,
-		Header: s.headers[q.encoding],
-		Prefix: q.prefix(),
-		First:  g.begin(q),
-	})
+	s.fanout.Serve(w, r, s.stream(q, g))
 	return nil
+}
+
+// stream is what a member of the group is served.
+func (s *Server) stream(q *request, g *group) fanout.Stream {
+	return fanout.Stream{Group: g.streams, Header: s.headers[q.encoding], Prefix: q.prefix(), First: g.begin(q)}
 }
 
 // grant asks the catalog for the topic, which may be one that does not exist yet.
