@@ -51,8 +51,8 @@ func TestAPersonCanDoEverythingInTheConsole(t *testing.T) {
 	for _, problem := range v.Problems {
 		t.Error(problem)
 	}
-	if len(v.Figures.Go) != 2 {
-		t.Errorf("%d Go programs to copy, want 2", len(v.Figures.Go))
+	if len(v.Figures.Go) != 3 {
+		t.Errorf("%d Go programs to copy, want 3", len(v.Figures.Go))
 	}
 	for _, program := range v.Figures.Go {
 		if err := compiles(t, program); err != nil {

@@ -10,7 +10,7 @@ import { chromium } from 'playwright-core';
 
 const [base, subscriber, pictures, which] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const desktop = { width: 1440, height: 900 }, phone = { width: 390, height: 844 };
+const desktop = { width: 1440, height: 900 }, phone = { width: 390, height: 844 }, narrow = { width: 320, height: 640 }; // as a desktop at 400 %
 const problems = [], figures = {};
 const expect = (ok, what) => { if (!ok) problems.push(what); };
 let bearWith = /^$/; // what a browser says about trouble that a flow makes on purpose
@@ -68,16 +68,25 @@ async function snap(page, name) {
   await page.screenshot({ path: `${pictures}/${name}.png` });
 }
 
+/** A page scrolls down, never sideways. */
+async function fits(page, name) {
+  await page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))));
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  expect(wide <= 0, `${name} is ${wide} pixels too wide where there are ${page.viewportSize().width}`);
+}
+
 /** A picture in every size and theme, and an audit; in the dark, only colours can be different. */
 async function picture(page, name, { full = false } = {}) {
   for (const scheme of ['light', 'dark']) {
     await page.emulateMedia({ colorScheme: scheme });
     if (scheme === 'light' || which === 'all') for (const [size, viewport] of [['desktop', desktop], ['phone', phone]]) {
       await page.setViewportSize(viewport);
-      await page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))));
-      const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-      expect(wide <= 0, `${name} is ${wide} pixels too wide on a ${size}`);
+      await fits(page, name);
       await page.screenshot({ path: `${pictures}/${name}-${size}-${scheme}.png`, fullPage: full });
+    }
+    if (scheme === 'light') {
+      await page.setViewportSize(narrow);
+      await fits(page, name);
     }
     await page.setViewportSize(desktop);
     await audit(page, `${name} (${scheme})`, scheme === 'dark' ? ['color-contrast'] : undefined);
@@ -174,12 +183,15 @@ async function makingApps(page) {
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Name').press('Escape');
   await dialog.waitFor({ state: 'detached' });
+  let made = 0;
+  page.on('request', r => { if (r.method() === 'POST' && r.url().endsWith('/apps')) made++; });
   for (const name of [evil, 'Quotes']) {
     await page.goto(base + '/console/apps?new');
     await page.getByRole('dialog').getByLabel('Name').fill(name);
-    await page.keyboard.press('Enter');
+    await page.evaluate(() => { const form = document.querySelector('dialog form'); form.requestSubmit(); form.requestSubmit(); }); // somebody is in a hurry
     await heading(page, name);
   }
+  expect(made === 2, `two apps took ${made} requests`);
   await page.goto(base + '/console/apps?new');
   await page.getByRole('dialog').getByLabel('Name').fill('Quotes');
   await page.keyboard.press('Enter');
@@ -187,9 +199,29 @@ async function makingApps(page) {
   await audit(page, 'a dialog');
   await snap(page, '05-dialog');
   await page.keyboard.press('Escape');
+  await many(page);
   await page.getByRole('link', { name: 'Quotes' }).click();
   await heading(page, 'Quotes');
   await page.getByText('No topics yet').waitFor();
+}
+
+/** More apps than one answer of the API holds, which come page by page, can be found and can be linked to. */
+async function many(page) {
+  const list = Array.from({ length: 1001 }, (_, i) => ({ id: `a-${i}`, name: `Made up ${i}`, created_at: new Date().toISOString() }));
+  const answer = route => {
+    const at = Number(new URL(route.request().url()).searchParams.get('page')) * 1000;
+    return route.fulfill({ json: { items: list.slice(at, at + 1000), page: at / 1000, per_page: 1000, total: list.length, links: [] } });
+  };
+  await page.route('**/api/v1/apps?**', answer);
+  await page.goto(base + '/console/apps?page=20');
+  await page.getByText('1,001–1,001 of 1,001').waitFor();
+  await page.getByRole('button', { name: 'Previous page' }).click();
+  await page.getByText('951–1,000 of 1,001').waitFor();
+  await page.getByLabel('Find an app').fill('up 1000');
+  await page.getByRole('link', { name: 'Made up 1000' }).waitFor();
+  expect(await page.locator('tbody tr').count() === 1 && new URL(page.url()).searchParams.get('query') === 'up 1000', 'what is looked for is not in the address');
+  await page.unroute('**/api/v1/apps?**', answer);
+  await page.goto(base + '/console/apps');
 }
 
 async function keys(page) {
@@ -270,6 +302,8 @@ async function publishing(page) {
   expect(await page.evaluate(() => ({}).polluted) === undefined, 'a document has polluted the prototype of objects');
   expect(await page.locator('img, iframe, .tree svg').count() === 0, 'a document has become markup');
   await picture(page, '10-hostile');
+  await page.reload();
+  await page.waitForFunction(() => document.querySelector('.editor textarea')?.value.includes('12345678901234567890')); // one begins with what is there
   await page.getByRole('button', { name: 'Merge' }).click();
   await editor.fill('{"big": 12345678901234567891, "new": true}');
   await editor.press('Control+Enter');
@@ -391,7 +425,7 @@ async function load(page, { topic, app }, token) {
 }
 
 /** What lies between says something else than a stream; then nothing; then all is well again. */
-async function trouble(page, { topic, app }) {
+async function trouble(page, { topic, app }, token) {
   bearWith = /status of 503|Failed to load resource/;
   const there = route => route.fulfill({ status: 503, contentType: 'application/json', headers: { 'Access-Control-Allow-Origin': '*' }, body: '{"message":"busy"}' });
   await page.route(`${subscriber}/**`, there);
@@ -416,9 +450,26 @@ async function trouble(page, { topic, app }) {
   bearWith = /^$/;
   await page.goto(`${base}/console/topics/${topic}`);
   await heading(page, evil);
+  await page.getByText('connected', { exact: true }).waitFor();
+  // The key is another by now: one click, and the viewer has it too.
+  app.subscriber_key = (await api('PUT', `/apps/${app.id}/subscriber_key`, { overlap_seconds: 0 }, token)).body.subscriber_key;
+  await page.getByRole('alert').getByText('40111').waitFor();
+  await page.getByRole('button', { name: 'Connect again' }).click();
+  await page.getByText('connected', { exact: true }).waitFor();
 }
 
-async function connecting(page) {
+async function connecting(page, { topic, app }, token) {
+  const path = ".a'; false; echo 'b`c"; // names of items are their publisher's to choose
+  const { body: odd } = await api('POST', `/apps/${app.id}/topics`, { name: 'Odd', publisher: { type: 'http-post', config: {}, payload: { type: 'item', item_id_path: path } } }, token);
+  await page.goto(`${base}/console/topics/${odd.id}/connect`);
+  await page.getByRole('button', { name: 'Copy Publish in curl' }).click();
+  const asWritten = await run('bash', ['-c', await page.evaluate(() => navigator.clipboard.readText()) + " -s -o /dev/null -w '%{http_code}'"]);
+  expect(asWritten.stdout === '204', `the curl command with quotes in a name answers ${asWritten.stdout}`);
+  await page.getByRole('button', { name: 'Go', exact: true }).click();
+  await page.getByRole('button', { name: 'Copy Publish in go' }).click();
+  figures.go = [await page.evaluate(() => navigator.clipboard.readText())];
+  await api('DELETE', '/topics/' + odd.id, undefined, token);
+  await page.goto(`${base}/console/topics/${topic}`);
   await page.getByRole('navigation', { name: 'Topic' }).getByRole('link', { name: 'Connect' }).click();
   await picture(page, '14-connect');
   await page.getByRole('button', { name: 'Copy Publish in curl' }).click();
@@ -437,7 +488,6 @@ async function connecting(page) {
   await shown;
   await page.evaluate(() => globalThis.stop());
   await page.getByRole('button', { name: 'Go', exact: true }).click();
-  figures.go = [];
   for (const what of ['Subscribe', 'Publish']) {
     await page.getByRole('button', { name: `Copy ${what} in go` }).click();
     figures.go.push(await page.evaluate(() => navigator.clipboard.readText()));
@@ -537,9 +587,14 @@ async function polled(page, app) {
 
 async function settings(page, { topic, app }) {
   await page.getByRole('navigation', { name: 'Topic' }).getByRole('link', { name: 'Settings' }).click();
+  await page.getByLabel('Name').waitFor();
+  const token = (await api('PUT', '/session', ada)).body.token; // somebody else changes another thing meanwhile
+  await api('PATCH', '/topics/' + topic, { publisher: { config: { force_publishing: false } } }, token);
   await page.getByLabel('Name').fill('Paris');
   await page.getByRole('button', { name: 'Save changes' }).click();
   await heading(page, 'Paris');
+  const { body: saved } = await api('PATCH', '/topics/' + topic, { publisher: { config: { force_publishing: null } } }, token);
+  expect(saved.name === 'Paris', `the topic is called ${saved.name}`);
   await picture(page, '15-topic-settings', { full: true });
   await page.getByRole('navigation', { name: 'Topic' }).getByRole('link', { name: 'Usage' }).click();
   await page.getByText('Messages per hour').waitFor();
@@ -573,9 +628,13 @@ async function settings(page, { topic, app }) {
   await page.getByRole('table').waitFor();
   await picture(page, '17-topics');
   await page.getByRole('navigation', { name: 'App' }).getByRole('link', { name: 'Settings' }).click();
+  await page.getByLabel('Polling interval').waitFor();
+  await api('PATCH', '/apps/' + app.id, { client_request_signature_enabled: true }, token);
   await page.getByLabel('Polling interval').fill('3000');
   await page.getByRole('button', { name: 'Save changes' }).click();
   await page.getByText('Saved').waitFor();
+  expect(await page.getByLabel('Signed requests only').isChecked(), 'saving one thing takes back another that was changed meanwhile');
+  await api('PATCH', '/apps/' + app.id, { client_request_signature_enabled: false }, token);
   await picture(page, '18-app-settings', { full: true });
   await page.getByRole('link', { name: 'Overview' }).click();
   await page.locator('.recent').waitFor();
@@ -595,7 +654,7 @@ async function deleting(page, { topic }) {
   await page.goto(`${base}/console/topics/${topic}`);
   await page.getByText('Nothing here').waitFor();
   await page.goto(`${base}/console/no/such/page`);
-  await page.getByText('There is no such page').waitFor();
+  await heading(page, 'There is no such page');
 }
 
 async function account(page) {
@@ -613,13 +672,33 @@ async function account(page) {
   await signIn(page, ada);
   await heading(page, 'Hello, Augusta');
   await page.locator('.recent').waitFor(); // nothing is under way that could notice before the click
-  const third = (await api('PUT', '/session', ada)).body.token;
-  await api('DELETE', '/sessions', undefined, third);
+  const endAll = async () => api('DELETE', '/sessions', undefined, (await api('PUT', '/session', ada)).body.token);
+  await endAll();
   await page.getByRole('link', { name: 'Apps', exact: true }).click();
   await page.getByText('Your session has ended').waitFor();
   await snap(page, '22-expired');
   await signIn(page, ada);
   await heading(page, 'Apps');
+  // What was begun is still there, and is for nobody else.
+  await page.getByRole('button', { name: 'New app' }).click();
+  await page.getByRole('dialog').getByLabel('Name').fill('Half an app');
+  await endAll();
+  await page.getByRole('dialog').getByRole('button', { name: 'Create app' }).click();
+  await page.getByText('Your session has ended').waitFor();
+  expect(!await page.getByRole('dialog').isVisible(), 'what was begun can be seen without a session');
+  await audit(page, 'the page to sign in again');
+  await signIn(page, ada);
+  await page.getByRole('dialog').getByRole('button', { name: 'Create app' }).click();
+  await heading(page, 'Half an app');
+  await endAll();
+  await page.getByRole('link', { name: 'Overview' }).click();
+  await page.getByText('Your session has ended').waitFor();
+  await signIn(page, root);
+  await heading(page, 'Hello, Freshet');
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await heading(page, 'Sign in');
+  await signIn(page, ada);
+  await heading(page, 'Hello, Augusta');
   await page.getByRole('button', { name: 'Sign out' }).click();
   await heading(page, 'Sign in');
   expect(await page.evaluate(() => sessionStorage.length) === 0, 'a token is left behind');
@@ -664,6 +743,8 @@ async function administering(page) {
   await heading(page, 'Users');
   await cutting(page);
   await page.getByRole('link', { name: 'Users' }).click();
+  await page.goto(base + '/console/admin/users?page=99');
+  await page.getByRole('button', { name: 'Go to its beginning' }).click();
   await page.getByLabel('Find by e-mail or name').fill('ada@');
   await page.getByText('1 user', { exact: true }).waitFor();
   await picture(page, '23-users');
@@ -699,7 +780,11 @@ async function administering(page) {
   await page.getByRole('link', { name: 'Audit log' }).click();
   for (const act of ['create_api', 'update_api', 'create_plugin', 'update_plugin', 'update_consumer', 'create_consumer', 'create_key', 'delete_api']) await page.getByText('gateway.' + act).first().waitFor();
   await page.setViewportSize(phone);
+  await audit(page, 'a page on a phone');
   await page.getByRole('button', { name: 'Open menu' }).click();
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Open menu', expanded: false }).press('Enter');
+  await page.getByRole('button', { name: 'Close menu', expanded: true }).waitFor();
   await snap(page, '30-menu-phone');
   await page.getByRole('link', { name: 'Overview' }).click();
   await page.setViewportSize(desktop);
@@ -730,6 +815,7 @@ async function gateway(page) {
   await dialog.getByLabel('Per minute').fill('100');
   await dialog.getByRole('button', { name: 'Add plugin' }).click();
   await dialog.getByText('minute: 100').waitFor();
+  await dialog.getByRole('status').getByText('rate-limiting is on').waitFor(); // said where it can be heard
   await dialog.getByLabel('Add a plugin').selectOption('key-auth');
   await dialog.getByRole('button', { name: 'Add plugin' }).click();
   await dialog.getByRole('button', { name: 'Switch off key-auth' }).waitFor();
@@ -797,8 +883,8 @@ try {
   const token = (await api('PUT', '/session', ada)).body.token;
   const where = await flow('viewing', () => viewing(page, token, oldKey));
   await flow('load', () => load(page, where, token));
-  await flow('trouble', () => trouble(page, where));
-  await flow('connecting', () => connecting(page));
+  await flow('trouble', () => trouble(page, where, token));
+  await flow('connecting', () => connecting(page, where, token));
   await flow('settings', () => settings(page, where));
   await flow('standing', () => standing(page, where));
   await flow('weighing', weighing);

@@ -17,7 +17,7 @@ export interface App {
 }
 export interface OAuth2 { token_url: string; client_id: string; client_secret: string; scopes?: string[] }
 export interface PublisherConfig {
-  url?: string; polling_frequency?: number; force_publishing?: boolean; headers?: Record<string, string>; oauth2?: OAuth2 | null;
+  url?: string; polling_frequency?: number | null; force_publishing?: boolean; headers?: Record<string, string>; oauth2?: OAuth2 | null;
 }
 export interface Topic {
   id: string; app_id: string; name: string; auto_provisioned?: boolean;
@@ -50,6 +50,9 @@ export class Failure extends Error {
   }
 }
 
+/** There is no session any more. Who asked says nothing about it: the page to sign in does. */
+export class Ended extends Failure { constructor() { super(401, 'Your session has ended.'); } }
+
 export const config = signal<Config | null>(null);
 export const me = signal<User | null>(null);
 
@@ -60,6 +63,7 @@ const advice: Record<number, string> = {
   500: 'The server failed. Try again; its log has the details.',
   502: 'The server is not reachable behind its proxy right now.',
   503: 'The server is busy or starting. Try again in a moment.',
+  504: 'The server did not answer its proxy in time. Try again in a moment.',
 };
 
 async function failure(answer: Response): Promise<Failure> {
@@ -89,6 +93,7 @@ interface Call { body?: unknown; signal?: AbortSignal; anonymous?: boolean; read
 export async function call<T>(method: string, path: string, { body, signal, anonymous, read = JSON.parse }: Call = {}): Promise<T> {
   const headers: Record<string, string> = { Accept: 'application/json' };
   const held = session.value;
+  if (!held && !anonymous) throw new Ended();
   if (held && !anonymous) headers['Authorization'] = 'Bearer ' + held.token;
   if (body !== undefined) headers['Content-Type'] = 'application/json';
   const init: RequestInit = { method, headers };
@@ -97,7 +102,7 @@ export async function call<T>(method: string, path: string, { body, signal, anon
   const answer = await send('/api/v1' + path, init);
   if (answer.status === 401 && !anonymous) {
     if (held === session.value) expire();
-    throw new Failure(401, 'Your session has ended.');
+    throw new Ended();
   }
   if (!answer.ok) throw await failure(answer);
   const text = await textOf(answer);
@@ -111,6 +116,12 @@ export async function call<T>(method: string, path: string, { body, signal, anon
 /** The text of an answer, which may break off. */
 async function textOf(answer: Response): Promise<string> {
   try { return await answer.text(); } catch { throw new Failure(0, advice[0]!); }
+}
+
+/** The members that are different from what was there: who changes one thing leaves the others to those who change them meanwhile. */
+export function onlyChanged<T extends object>(now: T, before: T): Partial<T> {
+  const text = (v: unknown): string | undefined => JSON.stringify(v);
+  return Object.fromEntries(Object.entries(now).filter(([k, v]) => text(v) !== text(before[k as keyof T]))) as Partial<T>;
 }
 
 export const get = <T>(path: string, signal?: AbortSignal) => call<T>('GET', path, signal ? { signal } : {});
@@ -133,8 +144,26 @@ export async function loadConfig(): Promise<void> {
   config.value = await answer.json() as Config;
 }
 
-/** Every page of a listing, up to a bound that keeps the browser well. */
-export async function all<T>(path: string, signal?: AbortSignal, bound = 1000): Promise<{ items: T[]; total: number }> {
-  const first = await get<Page<T>>(`${path}${path.includes('?') ? '&' : '?'}per_page=${Math.min(bound, 1000)}`, signal);
-  return { items: first.items, total: first.total };
+export interface Some<T> { items: T[]; total: number }
+
+const mostOnPage = 1000, mostListed = 20_000; // which keeps the browser well
+
+/** Every page of a listing, as far as anybody would look. */
+export async function all<T>(path: string, signal?: AbortSignal): Promise<Some<T>> {
+  const items: T[] = [];
+  for (let page = 0; ; page++) {
+    const part = await get<Page<T>>(`${path}?per_page=${mostOnPage}&page=${page}`, signal);
+    items.push(...part.items);
+    if (part.items.length < mostOnPage || items.length >= mostListed) return { items, total: Math.max(part.total, items.length) };
+  }
+}
+
+/** The newest things of a listing, which begins with the oldest. */
+export async function newest<T>(path: string, most: number, signal?: AbortSignal): Promise<Some<T>> {
+  const ask = (page: number): Promise<Page<T>> => get<Page<T>>(`${path}?per_page=${most}&page=${page}`, signal);
+  const first = await ask(0);
+  if (first.total <= most) return first;
+  const last = Math.ceil(first.total / most) - 1;
+  const ends = await Promise.all([last === 1 ? first : ask(last - 1), ask(last)]);
+  return { items: ends.flatMap(p => p.items).slice(-most), total: first.total };
 }

@@ -6,7 +6,7 @@ import { Button, Empty, NoPage, Toasts } from './ui';
 import { get, id, loadConfig, me, type User } from './api';
 import { Shell } from './shell';
 import { match, navigate, path, search } from './router';
-import { session } from './session';
+import { isInterrupted, session } from './session';
 import { SignIn, SignUp } from './pages/sign';
 import { Overview } from './pages/overview';
 import { Apps } from './pages/apps';
@@ -40,7 +40,7 @@ function Page() {
     const found = match(pattern, path.value);
     if (found && (!only || me.value?.role === 'admin')) return show(found);
   }
-  return <NoPage />;
+  return <NoPage whole />;
 }
 
 /** Where to go after signing in: only ever a path of ours. */
@@ -58,24 +58,27 @@ function introduce(userID: string): void {
 }
 
 function Root() {
-  const held = session.value, at = path.value;
+  const held = session.value, at = path.value, isSigning = at === '/signin' || at === '/signup';
+  const known = me.value && (!held || me.value.id === held.userID) ? me.value : null;
+  const isKept = !held && isInterrupted.value && !isSigning && !!known;
   useEffect(() => {
-    if (!held) {
-      me.value = null;
-      return;
-    }
-    introduce(held.userID);
-  }, [held]);
+    if (held) introduce(held.userID); else if (!isKept) me.value = null;
+  }, [held, isKept]);
   useEffect(() => {
-    if (!held && at !== '/signin' && at !== '/signup') {
+    if (!held && !isSigning && !isKept) {
       navigate('/signin' + (at === '/' ? '' : '?to=' + encodeURIComponent(at + search.value)), true);
-    } else if (held && (at === '/signin' || at === '/signup')) navigate(destination(), true);
-  }, [held, at]);
-  if (!held) return <>{at === '/signup' ? <SignUp /> : <SignIn />}<Toasts /></>;
-  const trouble = unknown.value && (
-    <Empty icon="warn" title="The server does not answer" action={<Button onClick={() => introduce(held.userID)}>Try again</Button>}>{unknown.value}</Empty>
+    } else if (held && isSigning) navigate(destination(), true);
+  }, [held, at, isKept]);
+  const trouble = held && unknown.value && (
+    <Empty icon="warn" whole title="The server does not answer" action={<Button onClick={() => introduce(held.userID)}>Try again</Button>}>{unknown.value}</Empty>
   );
-  return <><Shell>{me.value ? <Page /> : trouble || null}</Shell><Toasts /></>;
+  return (
+    <>
+      {!held && (at === '/signup' ? <SignUp /> : <SignIn />)}
+      {(held || isKept) && <div key={held?.userID ?? known?.id} hidden={isKept}><Shell>{known ? <Page /> : trouble || null}</Shell></div>}
+      <Toasts />
+    </>
+  );
 }
 
 void loadConfig().catch(() => undefined).then(() => render(<Root />, document.getElementById('app')!));

@@ -18,6 +18,7 @@ export function checkPassword(s: string): string | undefined {
 export function checkURL(s: string): string | undefined {
   if (!s) return 'is required';
   if (!/^https?:\/\//i.test(s)) return 'must begin with http:// or https://';
+  if (/^https?:\/\/[^/?#]*\s/i.test(s)) return 'is not a valid URL'; // some browsers would mend it
   let u: URL;
   try { u = new URL(s); } catch { return 'is not a valid URL'; }
   if (u.username || u.password) return 'must not contain a user name or password; use a header';

@@ -1,8 +1,6 @@
 // Who is signed in. The token lives in memory, and in sessionStorage so that a reload keeps it: gone with the tab, never
 // shared with other tabs, never in a cookie. Requests carry it as a header, so no other site can make us send it.
 import { signal } from '@preact/signals';
-import { navigate, path, search } from './router';
-
 export interface Session { token: string; expiresAt: number; userID: string }
 
 const place = 'freshet-session';
@@ -11,6 +9,8 @@ const longestTimer = 2 ** 31 - 1;
 export const session = signal<Session | null>(restore());
 /** Why the sign-in page is shown, if there is something to say. */
 export const notice = signal('');
+/** Whether the session ended by itself: then what was begun is kept, out of sight, for who signs in again. */
+export const isInterrupted = signal(false);
 
 let expiry: ReturnType<typeof setTimeout> | undefined;
 watch();
@@ -34,6 +34,7 @@ export function begin(s: Session): void {
   if (s.expiresAt <= Date.now()) s = { ...s, expiresAt: Number.MAX_SAFE_INTEGER }; // this machine's clock is wrong: the server will say when it is over
   try { sessionStorage.setItem(place, JSON.stringify(s)); } catch { /* private windows may refuse; memory is enough */ }
   session.value = s;
+  isInterrupted.value = false;
   notice.value = '';
   watch();
 }
@@ -41,6 +42,7 @@ export function begin(s: Session): void {
 export function end(): void {
   try { sessionStorage.removeItem(place); } catch { /* nothing was kept */ }
   session.value = null;
+  isInterrupted.value = false;
   clearTimeout(expiry);
 }
 
@@ -48,6 +50,6 @@ export function end(): void {
 export function expire(): void {
   if (!session.value) return;
   end();
+  isInterrupted.value = true;
   notice.value = 'Your session has ended. Sign in again to go on where you were.';
-  navigate('/signin?to=' + encodeURIComponent(path.value + search.value), true);
 }

@@ -65,12 +65,16 @@ export function Shell({ children }: { children?: ComponentChildren }) {
     first.current = false;
   }, [at.split('/').slice(0, 3).join('/')]);
   return (
-    <div class={open ? 'shell nav-open' : 'shell'}>
+    <div class={open ? 'shell nav-open' : 'shell'} onKeyDown={e => {
+      if (!open || e.key !== 'Escape') return;
+      setOpen(false);
+      document.querySelector<HTMLElement>('.topbar button')?.focus();
+    }}>
       <a class="skip" href="#main" onClick={e => { e.preventDefault(); document.getElementById('main')?.focus(); }}>Skip to content</a>
-      <div class="topbar">
+      <header class="topbar">
         <Link to="/" class="brand"><Logo size={24} /><span>Freshet</span></Link>
-        <Button kind="quiet" icon={open ? 'close' : 'menu'} label={open ? 'Close menu' : 'Open menu'} onClick={() => setOpen(!open)} />
-      </div>
+        <Button kind="quiet" icon={open ? 'close' : 'menu'} label={open ? 'Close menu' : 'Open menu'} expanded={open} onClick={() => setOpen(!open)} />
+      </header>
       <nav class="side" aria-label="Main">
         <Link to="/" class="brand"><Logo /><span>Freshet</span></Link>
         <Places places={everybody} label="Your things" />

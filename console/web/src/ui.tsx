@@ -2,10 +2,11 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
-import { Failure } from './api';
-import { clockTime } from './format';
+import { Ended, Failure } from './api';
+import { clockTime, count, plural } from './format';
 import { Icon, type IconName } from './icons';
-import { Link } from './router';
+import { Link, param, setParams } from './router';
+import { session } from './session';
 
 type Children = { children?: ComponentChildren };
 
@@ -25,14 +26,17 @@ export function toast(text: string, bad = false): void {
 /** Says what went wrong, unless the reason is that the page is no longer there to be told. */
 export function complain(e: unknown): void {
   if (e instanceof DOMException && e.name === 'AbortError') return;
-  if (e instanceof Failure && e.status === 401) return;
+  if (e instanceof Ended) return;
   toast(e instanceof Error ? e.message : String(e), true);
 }
 
-export function Toasts() {
+/** The modal dialogs that are open, the newest last. What is outside of it is neither bright nor heard. */
+const dialogs = signal<string[]>([]);
+
+export function Toasts({ of }: { of?: string }) {
   return (
     <div class="toasts" role="status" aria-live="polite">
-      {toasts.value.map(t => (
+      {dialogs.value[dialogs.value.length - 1] === of && toasts.value.map(t => (
         <div key={t.n} class={t.bad ? 'toast bad' : 'toast'}>
           <Icon name={t.bad ? 'warn' : 'check'} /><span>{t.text}</span>
         </div>
@@ -70,6 +74,8 @@ export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, inputs: un
       (e: unknown) => end(s => ({ ...s, error: e instanceof Failure ? e : new Failure(0, String(e)) })));
     return () => { stop.abort(); clearTimeout(timer); };
   }, [...inputs, round]);
+  const isBack = !!session.value && state.error instanceof Ended;
+  useEffect(() => { if (isBack) again(); }, [isBack]); // signed in again, it goes on
   return { data: state.data, error: state.error, at: state.at, again, refresh: () => { if (!busy.current) again(); }, set: data => setState({ data, at: Date.now() }) };
 }
 
@@ -87,18 +93,18 @@ export function Skeleton({ rows = 4 }: { rows?: number }) {
   return <div class="skeleton" aria-busy="true" aria-label="Loading">{Array.from({ length: rows }, (_, i) => <span key={i} />)}</div>;
 }
 
-/** Shows what was loaded, or that it is loading, or what to do about it. */
-export function Show<T>({ of, children, rows }: { of: Loaded<T>; children: (data: T) => ComponentChildren; rows?: number }) {
+/** Shows what was loaded, or that it is loading, or what to do about it. whole if the page has no title without it. */
+export function Show<T>({ of, children, rows, whole }: { of: Loaded<T>; children: (data: T) => ComponentChildren; rows?: number; whole?: boolean }) {
   if (of.data !== undefined) return (
     <>
-      {of.error && of.error.status !== 401 && <div class="banner warn" role="status"><Icon name="warn" />
+      {of.error && !(of.error instanceof Ended) && <div class="banner warn" role="status"><Icon name="warn" />
         <div><b>{of.error.message}</b><p>What you see is from {clockTime(of.at)}.</p></div><Button small onClick={of.again}>Try again</Button></div>}
       {children(of.data)}
     </>
   );
-  if (of.error) {
+  if (of.error && !(of.error instanceof Ended)) {
     return (
-      <Empty icon="warn" title={of.error.status === 404 ? 'Nothing here' : 'That did not work'}
+      <Empty icon="warn" whole={whole} title={of.error.status === 404 ? 'Nothing here' : 'That did not work'}
         action={of.error.status === 404 ? <Link to="/apps" class="button">Go to your apps</Link> : <Button onClick={of.again}>Try again</Button>}>
         {of.error.message}
       </Empty>
@@ -118,13 +124,14 @@ interface ButtonProps extends Children {
   busy?: boolean;
   label?: string;
   pressed?: boolean;
+  expanded?: boolean;
   small?: boolean;
 }
 
-export function Button({ onClick, kind = 'plain', icon, type = 'button', disabled, busy, label, pressed, small, children }: ButtonProps) {
+export function Button({ onClick, kind = 'plain', icon, type = 'button', disabled, busy, label, pressed, expanded, small, children }: ButtonProps) {
   return (
     <button type={type} class={`button ${kind}${small ? ' small' : ''}${children ? '' : ' bare'}`} onClick={onClick}
-      disabled={disabled || busy} aria-label={label} title={label} aria-pressed={pressed} aria-busy={busy || undefined}>
+      disabled={disabled || busy} aria-label={label} title={label} aria-pressed={pressed} aria-expanded={expanded} aria-busy={busy || undefined}>
       {icon && <Icon name={icon} size={small ? 16 : 18} />}{children}
     </button>
   );
@@ -134,19 +141,21 @@ export function Badge({ tone = 'plain', children }: Children & { tone?: 'plain' 
   return <span class={`badge ${tone}`}>{children}</span>;
 }
 
-export function Empty({ icon, title, action, children }: Children & { icon: IconName; title: string; action?: ComponentChildren }) {
+export function Empty({ icon, title, action, children, whole }: Children & { icon: IconName; title: string; action?: ComponentChildren; whole?: boolean | undefined }) {
+  const Title = whole ? 'h1' : 'h2';
+  useEffect(() => { if (whole) document.title = `${title} · Freshet`; }, [title, whole]);
   return (
     <div class="empty">
       <span class="empty-icon"><Icon name={icon} size={22} /></span>
-      <h2>{title}</h2>
+      <Title>{title}</Title>
       <div class="empty-text">{children}</div>
       {action && <div class="actions">{action}</div>}
     </div>
   );
 }
 
-export const NoPage = () => (
-  <Empty icon="search" title="There is no such page" action={<Link to="/" class="button">Go to the overview</Link>}>
+export const NoPage = ({ whole }: { whole?: boolean }) => (
+  <Empty icon="search" whole={whole} title="There is no such page" action={<Link to="/" class="button">Go to the overview</Link>}>
     The address may be mistyped, or the page may be for admins.
   </Empty>
 );
@@ -357,15 +366,17 @@ export function Form({ onSubmit, children, class: name }: Children & { onSubmit:
 export function useTask(): { busy: boolean; error: Failure | undefined; run: (task: () => Promise<void>) => void; clear: () => void } {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<Failure>();
+  const isRunning = useRef(false); // the state is known a moment later, and two clicks may come before
   return {
     busy, error, clear: () => setError(undefined),
     run: task => {
-      if (busy) return;
+      if (isRunning.current) return;
+      isRunning.current = true;
       setBusy(true);
       setError(undefined);
       task().catch((e: unknown) => {
-        if (e instanceof Failure) setError(e); else complain(e);
-      }).finally(() => setBusy(false));
+        if (e instanceof Failure && !(e instanceof Ended)) setError(e); else complain(e);
+      }).finally(() => { isRunning.current = false; setBusy(false); });
     },
   };
 }
@@ -388,12 +399,18 @@ interface DialogProps extends Children { title: string; onClose: () => void; wid
 
 /** A modal dialog. The browser keeps the focus inside, closes it with Escape and gives the focus back. */
 export function Dialog({ title, onClose, children, wide }: DialogProps) {
-  const box = useRef<HTMLDialogElement>(null), id = useId();
+  const box = useRef<HTMLDialogElement>(null), id = useId(), isSignedIn = !!session.value;
   useEffect(() => {
+    if (!isSignedIn) return; // an open dialog would keep everybody from signing in again
     const d = box.current!, before = document.activeElement;
     d.showModal();
-    return () => { d.close(); if (before instanceof HTMLElement) before.focus(); };
-  }, []);
+    dialogs.value = [...dialogs.value, id];
+    return () => {
+      d.close();
+      dialogs.value = dialogs.value.filter(o => o !== id);
+      if (before instanceof HTMLElement) before.focus();
+    };
+  }, [isSignedIn]);
   return (
     <dialog ref={box} class={wide ? 'wide' : ''} aria-labelledby={id} onCancel={e => { e.preventDefault(); onClose(); }}
       onMouseDown={e => { if (e.target === box.current) onClose(); }}>
@@ -401,6 +418,7 @@ export function Dialog({ title, onClose, children, wide }: DialogProps) {
         <header><h2 id={id}>{title}</h2><Button kind="quiet" icon="close" label="Close" onClick={onClose} /></header>
         {children}
       </div>
+      <Toasts of={id} />
     </dialog>
   );
 }
@@ -457,11 +475,39 @@ export function Search({ value, onInput, label }: { value: string; onInput: (v: 
 export function Pager({ page, perPage, total, onPage }: { page: number; perPage: number; total: number; onPage: (p: number) => void }) {
   if (total <= perPage) return null;
   const last = Math.ceil(total / perPage) - 1;
+  page = Math.min(page, last);
   return (
     <nav class="pager" aria-label="Pages">
       <Button small icon="prev" label="Previous page" disabled={page === 0} onClick={() => onPage(page - 1)} />
-      <span>{page * perPage + 1}–{Math.min(total, (page + 1) * perPage)} of {total}</span>
+      <span>{count(page * perPage + 1)}–{count(Math.min(total, (page + 1) * perPage))} of {count(total)}</span>
       <Button small icon="next" label="Next page" disabled={page >= last} onClick={() => onPage(page + 1)} />
     </nav>
+  );
+}
+
+/** Which page of a listing the address names. */
+export const pageNumber = (): number => /^\d{1,9}$/.test(param('page')) ? Number(param('page')) : 0;
+export const toPage = (n: number): void => setParams({ page: n ? String(n) : '' });
+
+/** What a listing shows on a page behind its last. */
+export const NoSuchPart = () => <Empty icon="search" title="The list is shorter by now" action={<Button onClick={() => toPage(0)}>Go to its beginning</Button>} />;
+
+interface Named { id: string; name: string }
+interface ListingProps<T> { items: T[]; total: number; what: string; label: string; columns: Column<T>[] }
+
+const rowsOnPage = 50;
+
+/** Things with names, page by page, and a way to find some. Where one is stands in the address. */
+export function Listing<T extends Named>({ items, total, what, label, columns }: ListingProps<T>) {
+  const query = param('query'), q = query.trim().toLowerCase(), page = pageNumber();
+  const found = q ? items.filter(i => i.name.toLowerCase().includes(q) || i.id.startsWith(q)) : items;
+  const from = Math.min(page, Math.max(0, Math.ceil(found.length / rowsOnPage) - 1)) * rowsOnPage;
+  return (
+    <Card flush title={plural(total, what)} aside={(items.length > 5 || query) && <Search value={query} onInput={query => setParams({ query, page: '' })} label={`Find ${/^[aeiou]/.test(what) ? 'an' : 'a'} ${what}`} />}>
+      {found.length === 0 ? <Empty icon="search" title={`No ${what} matches`}>Search for a part of its name, or the beginning of its identifier.</Empty> :
+        <Table label={label} rows={found.slice(from, from + rowsOnPage)} columns={columns} />}
+      {items.length < total && <p class="hint short-list">These are the first {count(items.length)}; the API has them all.</p>}
+      <Pager page={page} perPage={rowsOnPage} total={found.length} onPage={toPage} />
+    </Card>
   );
 }

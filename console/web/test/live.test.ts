@@ -99,7 +99,7 @@ test('a path leads to its row through folds, or to what is left of the way', () 
 
 test('forms say what the server would', () => {
   assert.equal(checkURL('https://example.com/x?y=1'), undefined);
-  for (const bad of ['', 'example.com', 'ftp://x', 'https://', 'https://u:p@x/', 'https://x/#y']) assert.ok(checkURL(bad), bad);
+  for (const bad of ['', 'example.com', 'ftp://x', 'https://', 'https://u:p@x/', 'https://x/#y', 'https://a b/']) assert.ok(checkURL(bad), bad);
   assert.equal(checkItemPath('.Identifier.Symbol'), undefined);
   for (const bad of ['', '.', '..a', '.a..b', '.a.']) assert.ok(checkItemPath(bad), bad);
   for (let i = 0; i < 300; i++) assert.equal(checkJSON(print(document(4), random(3))), undefined);

@@ -205,6 +205,23 @@ test('what is queued and kept has a bound, whatever arrives and however large it
   f.close();
 });
 
+test('what somebody looks at stays in view, also when the history goes on without it', async () => {
+  const f = new Follow(where);
+  await settle();
+  const s = asked[0]!.answer(snapshot(1, '{"a":"seen"}'));
+  await pass(250);
+  f.pinned.value = f.newest!.n;
+  for (let n = 2; n < 5000; n++) s.say(patch(n));
+  await pass(250);
+  assert.ok(f.versions[0]!.n > f.pinned.value);
+  assert.deepEqual([f.shown()!.id, f.shown()!.doc], ['e-1', { a: 'seen' }]);
+  f.pinned.value = f.versions[0]!.n;
+  assert.equal(f.shown(), f.versions[0]);
+  f.pinned.value = null;
+  assert.equal(f.shown()!.id, 'e-4999');
+  f.close();
+});
+
 test('a change that does not fit leads to a whole document, and what follows it is not shown as wrong', async () => {
   const f = new Follow(where);
   await settle();

@@ -64,6 +64,7 @@ export class Follow {
   private queue: Incoming[] = [];
   private frame = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
+  private held: Version | undefined; // is pinned, and older than what is kept
   private astray = false; // a patch did not fit: what follows does not either, until the next full document
   private count = 0;
   private cost = 0;
@@ -98,12 +99,12 @@ export class Follow {
 
   get newest(): Version | undefined { return this.versions[this.versions.length - 1]; }
 
-  /** The version to show: the pinned one while it is retained, else the newest. */
+  /** The version to show: the pinned one, else the newest. */
   shown(): Version | undefined {
     const pinned = this.pinned.value;
     if (pinned === null) return this.newest;
-    const i = this.indexOf(pinned);
-    return this.versions[Math.max(0, i)];
+    if (this.held?.n === pinned) return this.held;
+    return this.versions[Math.max(0, this.indexOf(pinned))];
   }
 
   indexOf(n: number): number {
@@ -225,12 +226,15 @@ export class Follow {
     for (const [path, h] of moved) this.heat.set(path, h);
   }
 
-  /** Drops the oldest versions beyond what may be kept. */
+  /** Drops the oldest versions beyond what may be kept, but never the one that somebody looks at. */
   private trim(): void {
+    const pinned = this.pinned.value;
+    if (this.held?.n !== pinned) this.held = undefined;
     let drop = 0;
     while (this.versions.length - drop > 1 && (this.versions.length - drop > mostVersions || this.cost > mostCost)) {
-      this.cost -= this.versions[drop]!.cost;
-      drop++;
+      const v = this.versions[drop++]!;
+      this.cost -= v.cost;
+      if (v.n === pinned) this.held = v;
     }
     if (drop) this.versions = this.versions.slice(drop);
   }

@@ -1,6 +1,6 @@
 // One's own account.
 import { useState } from 'preact/hooks';
-import { call, Failure, id, me, type User } from '../api';
+import { call, Failure, id, me, onlyChanged, type User } from '../api';
 import { count, date } from '../format';
 import { checkEmail, checkLocale, checkPassword, checkText } from '../rules';
 import { navigate } from '../router';
@@ -30,7 +30,8 @@ export function Account() {
 }
 
 function Profile({ user }: { user: User }) {
-  const [form, setForm] = useState({ first_name: user.first_name, last_name: user.last_name, email: user.email, language: user.language });
+  const before = { first_name: user.first_name, last_name: user.last_name, email: user.email, language: user.language };
+  const [form, setForm] = useState(before);
   const task = useTask();
   const set = (k: keyof typeof form) => (v: string): void => { task.clear(); setForm(f => ({ ...f, [k]: v })); };
   const wrong = { first_name: checkText(form.first_name, 100), last_name: checkText(form.last_name, 100), email: checkEmail(form.email), language: checkLocale(form.language) };
@@ -39,7 +40,7 @@ function Profile({ user }: { user: User }) {
     <Card title="Profile">
       <Form onSubmit={() => {
         if (!Object.values(wrong).some(Boolean)) task.run(async () => {
-          me.value = await call<User>('PATCH', '/users/' + id(user.id), { body: form });
+          me.value = await call<User>('PATCH', '/users/' + id(user.id), { body: onlyChanged(form, before) });
           toast('Saved');
         });
       }}>

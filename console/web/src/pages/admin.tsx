@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { type AuditEntry, call, config, type Connection, get, id, type Page } from '../api';
 import { ago, bytes, date, plural } from '../format';
 import { Link, param, setParams } from '../router';
-import { Badge, Button, Card, Confirm, Empty, Head, Input, Pager, Show, Stat, Table, toast, useEvery, useLoad } from '../ui';
+import { Badge, Button, Card, Confirm, Empty, Head, Input, NoSuchPart, pageNumber, Pager, Show, Stat, Table, toast, toPage, useEvery, useLoad } from '../ui';
 import { Explain } from './explain';
 import { UsageOf } from './usage';
 
@@ -14,7 +14,7 @@ const filters = ['user', 'app', 'topic'] as const;
 type Filter = Record<typeof filters[number], string>;
 
 export function Connections() {
-  const [user, app, topic, page] = [param('user'), param('app'), param('topic'), Number(param('page')) || 0];
+  const [user, app, topic, page] = [param('user'), param('app'), param('topic'), pageNumber()];
   const [cutting, setCutting] = useState<Connection>(), [explaining, setExplaining] = useState<Connection>();
   const filter: Filter = { user, app, topic };
   const query = filters.filter(k => filter[k].trim()).map(k => `&${k}=${encodeURIComponent(filter[k].trim())}`).join('');
@@ -31,7 +31,7 @@ export function Connections() {
       </div>
       <Show of={list}>{p => (
         <Card flush title={plural(p.total, 'connection')}>
-          {p.items.length === 0 ? <Empty icon="plug" title={query ? 'Nobody matches' : 'Nobody is connected'}><p>Subscribers appear here as soon as they follow a topic.</p></Empty> :
+          {p.items.length === 0 ? p.total > 0 ? <NoSuchPart /> : <Empty icon="plug" title={query ? 'Nobody matches' : 'Nobody is connected'}><p>Subscribers appear here as soon as they follow a topic.</p></Empty> :
             <Table label="Connections" rows={p.items} columns={[
               { head: 'From', cell: c => <span class="two-lines"><code>{c.remote}</code><small>node {c.node}</small></span> },
               { head: 'Topic and user', cell: c => <span class="two-lines"><Link to={`/topics/${id(c.topic)}`}><code class="clip" title={c.topic}>{c.topic}</code></Link><small>{c.user ? <button type="button" class="text-button" title={`Only connections of ${c.user}`} onClick={() => put({ user: c.user })}><code class="clip">{c.user}</code></button> : 'nobody’s'}</small></span> },
@@ -44,7 +44,7 @@ export function Connections() {
                 <Button small kind="danger" onClick={() => setCutting(c)}>Cut<span class="offscreen"> connection {c.id}</span></Button>
               </span> },
             ]} />}
-          <Pager page={p.page} perPage={p.per_page} total={p.total} onPage={n => setParams({ page: n ? String(n) : '' })} />
+          <Pager page={p.page} perPage={p.per_page} total={p.total} onPage={toPage} />
         </Card>
       )}</Show>
       {explaining && <Explain path={`/admin/connections/${id(explaining.id)}/explain`} onClose={() => setExplaining(undefined)} />}
@@ -93,20 +93,20 @@ const parts: Record<string, string> = {
 const order = ['gateway', 'manage', 'publish', 'poll', 'subscribe', 'grid', 'store'];
 
 export function Audit() {
-  const page = Number(param('page')) || 0;
+  const page = pageNumber();
   const list = useLoad(s => get<Page<AuditEntry>>(`/admin/audit?per_page=${perPage}&page=${page}`, s), [page]);
   return (
     <>
       <Head title="Audit log">What admins did to other people’s things, newest first.</Head>
       <Show of={list} rows={6}>{p => (
         <Card flush title={plural(p.total, 'entry', 'entries')}>
-          {p.items.length === 0 ? <Empty icon="audit" title="Nothing yet"><p>When an admin changes somebody else’s account, app or topic, it is recorded here.</p></Empty> :
+          {p.items.length === 0 ? p.total > 0 ? <NoSuchPart /> : <Empty icon="audit" title="Nothing yet"><p>When an admin changes somebody else’s account, app or topic, it is recorded here.</p></Empty> :
             <Table label="Audit log" rows={p.items} columns={[
               { head: 'When', cell: e => <span title={e.at}>{date(e.at)}</span> }, { head: 'Action', cell: e => <Badge tone="accent">{e.action}</Badge> },
-              { head: 'What', cell: e => e.detail ? <code class="clip" title={JSON.stringify(e.detail, null, 2)}>{JSON.stringify(e.detail)}</code> : '' },
+              { head: 'What', cell: e => e.detail ? <code class="detail">{JSON.stringify(e.detail)}</code> : '' },
               { head: 'Admin', cell: e => <code class="clip">{e.actor}</code> }, { head: 'Subject', cell: e => <code class="clip">{e.subject}</code> },
             ]} />}
-          <Pager page={p.page} perPage={p.per_page} total={p.total} onPage={n => setParams({ page: n ? String(n) : '' })} />
+          <Pager page={p.page} perPage={p.per_page} total={p.total} onPage={toPage} />
         </Card>
       )}</Show>
     </>

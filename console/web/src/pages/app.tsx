@@ -1,11 +1,11 @@
 // One app: its topics, keys and settings.
 import { useState } from 'preact/hooks';
-import { all, type App, call, get, id, me, type Topic } from '../api';
-import { ago, every, plural } from '../format';
+import { all, type App, call, get, id, me, onlyChanged, type Topic } from '../api';
+import { ago, every } from '../format';
 import { Link, navigate } from '../router';
 import { checkFrequency, checkText } from '../rules';
 import {
-  Badge, Button, Card, Check, Confirm, Dialog, Empty, Form, FormError, Head, ID, Input, type Loaded, NoPage, Search, Secret, Select, Show, Table, Tabs, TextArea, toast, useLoad, useTask,
+  Badge, Button, Card, Check, Confirm, Dialog, Empty, Form, FormError, Head, ID, Input, Listing, type Loaded, NoPage, Secret, Select, Show, Tabs, TextArea, toast, useLoad, useTask,
 } from '../ui';
 import { changed, QuotaInputs, quotaFields, typed, wrong } from './quotas';
 import { UsageOf } from './usage';
@@ -16,7 +16,7 @@ export function AppPage({ appID, tab }: { appID: string; tab: string }) {
   const app = useLoad(s => get<App>('/apps/' + id(appID), s), [appID]);
   const at = (t: string): string => `/apps/${id(appID)}${t === 'topics' ? '' : '/' + t}`;
   return (
-    <Show of={app} rows={6}>{a => (
+    <Show of={app} rows={6} whole>{a => (
       <>
         <Head title={a.name} crumbs={[{ to: '/apps', text: 'Apps' }]}
           actions={<Button kind="primary" icon="plus" onClick={() => navigate(`/apps/${id(appID)}/topics/new`)}>New topic</Button>}>
@@ -45,7 +45,6 @@ export const TypeBadge = ({ topic }: { topic: Topic }) =>
 
 function Topics({ app }: { app: App }) {
   const list = useLoad(s => all<Topic>(`/apps/${id(app.id)}/topics`, s), [app.id]);
-  const [query, setQuery] = useState('');
   return (
     <Show of={list}>{({ items, total }) => {
       if (total === 0) return (
@@ -56,18 +55,13 @@ function Topics({ app }: { app: App }) {
           </Empty>
         </Card>
       );
-      const q = query.toLowerCase();
-      const found = items.filter(t => t.name.toLowerCase().includes(q) || t.id.startsWith(q));
       return (
-        <Card flush title={plural(total, 'topic')} aside={items.length > 5 && <Search value={query} onInput={setQuery} label="Find a topic" />}>
-          {found.length === 0 ? <Empty icon="search" title="No topic matches">Search for a part of its name, or the beginning of its identifier.</Empty> :
-            <Table label="Topics" rows={found} columns={[
-              { head: 'Name', cell: t => <Link to={`/topics/${id(t.id)}`} class="row-link">{t.name}</Link> },
-              { head: 'Type', cell: t => <TypeBadge topic={t} /> },
-              { head: 'Source', class: 'dim source', cell: t => t.publisher.type === 'http-poller' ? <span title={t.publisher.config.url}>{t.publisher.config.url} <small>every {every(t.publisher.config.polling_frequency ?? 2000)}</small></span> : 'Your backend publishes' },
-              { head: 'Changed', class: 'right dim', cell: t => ago(t.updated_at) },
-            ]} />}
-        </Card>
+        <Listing what="topic" label="Topics" items={items} total={total} columns={[
+          { head: 'Name', cell: t => <Link to={`/topics/${id(t.id)}`} class="row-link">{t.name}</Link> },
+          { head: 'Type', cell: t => <TypeBadge topic={t} /> },
+          { head: 'Source', class: 'dim source', cell: t => t.publisher.type === 'http-poller' ? <span title={t.publisher.config.url}>{t.publisher.config.url} <small>every {every(t.publisher.config.polling_frequency ?? 2000)}</small></span> : 'Your backend publishes' },
+          { head: 'Changed', class: 'right dim', cell: t => ago(t.updated_at) },
+        ]} />
       );
     }}</Show>
   );
@@ -125,12 +119,30 @@ function Renew({ app, kind, onClose, onChange }: { app: App; kind: KeyKind; onCl
   );
 }
 
+interface AppForm { name: string; auto: boolean; sign: boolean; frequency: string; force: boolean; hosts: string }
+
+function appForm(a: App): AppForm {
+  const d = a.default_configurations;
+  return {
+    name: a.name, auto: a.auto_provisioning_allowed, sign: a.client_request_signature_enabled,
+    frequency: String(d['http-poller'].polling_frequency), force: d['http-post'].force_publishing, hosts: (a.allowed_target_hosts ?? []).join('\n'),
+  };
+}
+
+/** A change of a form, as the API takes it. Undefined members are not sent. */
+function appChange({ name, auto, sign, frequency, force, hosts }: Partial<AppForm>): object {
+  return {
+    name, auto_provisioning_allowed: auto, client_request_signature_enabled: sign,
+    default_configurations: frequency === undefined && force === undefined ? undefined : {
+      'http-poller': frequency === undefined ? undefined : { polling_frequency: frequency === '' ? null : Number(frequency) },
+      'http-post': force === undefined ? undefined : { force_publishing: force },
+    },
+    allowed_target_hosts: hosts?.split(/\s+/).filter(Boolean),
+  };
+}
+
 function AppSettings({ app, of }: { app: App; of: Loaded<App> }) {
-  const d = app.default_configurations;
-  const [form, setForm] = useState({
-    name: app.name, auto: app.auto_provisioning_allowed, sign: app.client_request_signature_enabled,
-    frequency: String(d['http-poller'].polling_frequency), force: d['http-post'].force_publishing, hosts: (app.allowed_target_hosts ?? []).join('\n'),
-  });
+  const [before, setBefore] = useState(appForm(app)), [form, setForm] = useState(before);
   const [deleting, setDeleting] = useState(false);
   const task = useTask();
   const set = <K extends keyof typeof form>(k: K) => (v: typeof form[K]): void => { task.clear(); setForm(f => ({ ...f, [k]: v })); };
@@ -142,15 +154,10 @@ function AppSettings({ app, of }: { app: App; of: Loaded<App> }) {
         <Form onSubmit={() => {
           if (wrongName || wrongFrequency) return;
           task.run(async () => {
-            const body: Record<string, unknown> = {
-              name: form.name, auto_provisioning_allowed: form.auto, client_request_signature_enabled: form.sign,
-              default_configurations: {
-                'http-poller': { polling_frequency: form.frequency === '' ? null : Number(form.frequency) },
-                'http-post': { force_publishing: form.force },
-              },
-            };
-            if (app.allowed_target_hosts) body['allowed_target_hosts'] = form.hosts.split(/\s+/).filter(Boolean);
-            of.set(await call<App>('PATCH', '/apps/' + id(app.id), { body }));
+            const saved = await call<App>('PATCH', '/apps/' + id(app.id), { body: appChange(onlyChanged(form, before)) });
+            of.set(saved);
+            setBefore(appForm(saved));
+            setForm(appForm(saved));
             toast('Saved');
           });
         }}>

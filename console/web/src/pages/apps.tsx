@@ -1,14 +1,13 @@
 // All apps.
 import { useState } from 'preact/hooks';
 import { all, type App, call, id } from '../api';
-import { ago, plural } from '../format';
+import { ago } from '../format';
 import { Link, navigate, search } from '../router';
 import { checkText } from '../rules';
-import { Badge, Button, Card, Code, Dialog, Empty, Form, FormError, Head, Input, Search, Show, Table, useLoad, useTask } from '../ui';
+import { Badge, Button, Card, Code, Dialog, Empty, Form, FormError, Head, Input, Listing, Show, useLoad, useTask } from '../ui';
 
 export function Apps() {
   const list = useLoad(s => all<App>('/apps', s), []);
-  const [query, setQuery] = useState('');
   const making = new URLSearchParams(search.value).has('new'); // in the address, so that one can go back from it
   const setMaking = (is: boolean): void => navigate(is ? '/apps?new' : '/apps', !is);
   return (
@@ -16,21 +15,12 @@ export function Apps() {
       <Head title="Apps" actions={<Button kind="primary" icon="plus" onClick={() => setMaking(true)}>New app</Button>}>
         An app groups topics that share keys.
       </Head>
-      <Show of={list} rows={6}>{({ items, total }) => {
-        if (total === 0) return <NoApps onNew={() => setMaking(true)} />;
-        const q = query.toLowerCase();
-        const found = items.filter(a => a.name.toLowerCase().includes(q) || a.id.startsWith(q));
-        return (
-          <Card flush title={plural(total, 'app')} aside={items.length > 5 && <Search value={query} onInput={setQuery} label="Find an app" />}>
-            {found.length === 0 ? <Empty icon="search" title="No app matches">Search for a part of its name, or the beginning of its identifier.</Empty> :
-              <Table label="Apps" rows={found} columns={[
-                { head: 'Name', cell: a => <Link to={`/apps/${id(a.id)}`} class="row-link">{a.name}</Link> },
-                { head: 'Options', cell: a => <>{a.auto_provisioning_allowed && <Badge>auto-provisioning</Badge>}{a.client_request_signature_enabled && <Badge>signed requests</Badge>}</> },
-                { head: 'Created', class: 'right dim', cell: a => ago(a.created_at) },
-              ]} />}
-          </Card>
-        );
-      }}</Show>
+      <Show of={list} rows={6}>{({ items, total }) => total === 0 ? <NoApps onNew={() => setMaking(true)} /> :
+        <Listing what="app" label="Apps" items={items} total={total} columns={[
+          { head: 'Name', cell: a => <Link to={`/apps/${id(a.id)}`} class="row-link">{a.name}</Link> },
+          { head: 'Options', cell: a => <>{a.auto_provisioning_allowed && <Badge>auto-provisioning</Badge>}{a.client_request_signature_enabled && <Badge>signed requests</Badge>}</> },
+          { head: 'Created', class: 'right dim', cell: a => ago(a.created_at) },
+        ]} />}</Show>
       {making && <MakeApp onClose={() => setMaking(false)} />}
     </>
   );

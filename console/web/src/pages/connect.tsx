@@ -8,6 +8,10 @@ const languages: [Language, string][] = [['curl', 'curl'], ['javascript', 'JavaS
 
 interface About { stream: string; publishAt: string; subscriberKey: string; publisherKey: string; sample: string }
 
+/** Names in a publication may be anything, also what ends a quoted text and begins a command. */
+export const inShell = (s: string): string => `'${s.replaceAll("'", "'\\''")}'`;
+const inGo = (s: string): string => s.includes('`') ? JSON.stringify(s) : `\`${s}\``;
+
 const subscribing: Record<Language, (a: About) => string> = {
   curl: a => `curl -N '${a.stream}' \\\n  -H 'X-Sd-Subscriber-Key: ${a.subscriberKey}'`,
   javascript: a => `const source = new EventSource('${a.stream}?X-Sd-Subscriber-Key=${a.subscriberKey}');
@@ -65,7 +69,7 @@ func main() {
 };
 
 const publishing: Record<Language, (a: About) => string> = {
-  curl: a => `curl -X POST '${a.publishAt}' \\\n  -H 'X-Sd-Publisher-Key: ${a.publisherKey}' \\\n  -H 'Content-Type: application/json' \\\n  -d '${a.sample}'`,
+  curl: a => `curl -X POST '${a.publishAt}' \\\n  -H 'X-Sd-Publisher-Key: ${a.publisherKey}' \\\n  -H 'Content-Type: application/json' \\\n  -d ${inShell(a.sample)}`,
   javascript: a => `const answer = await fetch('${a.publishAt}', {
   method: 'POST',
   headers: {
@@ -84,7 +88,7 @@ import (
 )
 
 func main() {
-	r, err := http.NewRequest("POST", "${a.publishAt}", strings.NewReader(\`${a.sample}\`))
+	r, err := http.NewRequest("POST", "${a.publishAt}", strings.NewReader(${inGo(a.sample)}))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 // Follows what is counted, as figures of the moment.
 import { useEffect, useState } from 'preact/hooks';
-import { Failure, get, type UsageReport } from '../api';
+import { Ended, Failure, get, type UsageReport } from '../api';
 import { between, type Moment } from '../live/figures';
 
 const everyMs = 2000, most = 150; // five minutes
@@ -21,7 +21,7 @@ export function useLive(path: string): { moments: Moment[]; error: string } {
         before = { report, at };
         setError('');
       } catch (e) {
-        if (!stop.signal.aborted) setError(e instanceof Failure ? e.message : String(e));
+        if (!stop.signal.aborted && !(e instanceof Ended)) setError(e instanceof Failure ? e.message : String(e));
       }
       if (!stop.signal.aborted) timer = setTimeout(() => void look(), everyMs);
     };

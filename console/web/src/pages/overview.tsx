@@ -1,26 +1,26 @@
 // The first page: what there is, what is used, what to do next.
-import { all, type App, get, id, me, type Page, type Topic, type UsageReport } from '../api';
+import { type App, id, me, newest, type Topic, type UsageReport } from '../api';
 import { ago, count } from '../format';
 import { Link, navigate } from '../router';
 import { Button, Card, Code, Head, Show, Stat, useLoad } from '../ui';
 import { Icon } from '../icons';
 import { TypeBadge } from './app';
+import { inShell } from './connect';
 import { loadUsage, Usage } from './usage';
 
-const mostApps = 8; // whose topics are asked for
+const mostApps = 8, mostTopics = 20; // of which there is something to tell
 
 interface Everything { apps: App[]; total: number; topics: (Topic & { app: string })[]; topicTotal: number; usage: UsageReport }
 
 async function load(signal: AbortSignal): Promise<Everything> {
-  const { items, total } = await all<App>('/apps', signal, 100);
-  const some = items.slice(0, mostApps);
+  const { items: some, total } = await newest<App>('/apps', mostApps, signal);
   const [pages, usage] = await Promise.all([
-    Promise.all(some.map(a => get<Page<Topic>>(`/apps/${id(a.id)}/topics?per_page=20`, signal))),
+    Promise.all(some.map(a => newest<Topic>(`/apps/${id(a.id)}/topics`, mostTopics, signal))),
     loadUsage(`/users/${id(me.value!.id)}/usage`, signal),
   ]);
   const topics = pages.flatMap((p, i) => p.items.map(t => ({ ...t, app: some[i]!.name })));
   topics.sort((a, b) => Date.parse(b.updated_at) - Date.parse(a.updated_at));
-  return { apps: items, total, topics, topicTotal: pages.reduce((n, p) => n + p.total, 0), usage };
+  return { apps: some, total, topics, topicTotal: pages.reduce((n, p) => n + p.total, 0), usage };
 }
 
 export function Overview() {
@@ -29,18 +29,26 @@ export function Overview() {
   return (
     <>
       <Head title={name ? `Hello, ${name}` : 'Overview'} actions={<Button kind="primary" icon="plus" onClick={() => navigate('/apps?new')}>New app</Button>} />
-      <Show of={everything} rows={8}>{e => (
-        <>
-          <dl class="stats">
-            <Stat label="Apps" value={count(e.total)} hint={<Link to="/apps">see all</Link>} />
-            <Stat label="Topics" value={count(e.topicTotal)} hint={e.total > mostApps ? `in the first ${mostApps} apps` : 'in all apps'} />
-            <Stat label="Polled" value={count(e.topics.filter(t => t.publisher.type === 'http-poller').length)} hint="Freshet asks" />
-            <Stat label="Posted" value={count(e.topics.filter(t => t.publisher.type === 'http-post').length)} hint="your backend publishes" />
-          </dl>
-          {e.topics.length === 0 ? <FirstSteps apps={e.apps} /> : <Recent topics={e.topics} />}
-          {e.topics.length > 0 && <Usage report={e.usage} what="account" again={everything.again} />}
-        </>
-      )}</Show>
+      <Show of={everything} rows={8}>{e => {
+        const isAll = e.total <= mostApps, isNew = isAll && e.topicTotal === 0;
+        const of = (type: string): string => {
+          const n = e.topics.filter(t => t.publisher.type === type).length;
+          return isAll && e.topics.length === e.topicTotal ? count(n) : n ? count(n) + '+' : '–'; // not all of them were looked at
+        };
+        return (
+          <>
+            <dl class="stats">
+              <Stat label="Apps" value={count(e.total)} hint={<Link to="/apps">see all</Link>} />
+              <Stat label="Topics" value={count(e.topicTotal)} hint={isAll ? 'in all apps' : `in the newest ${mostApps} apps`} />
+              <Stat label="Polled" value={of('http-poller')} hint="Freshet asks" />
+              <Stat label="Posted" value={of('http-post')} hint="your backend publishes" />
+            </dl>
+            {isNew && <FirstSteps apps={e.apps} />}
+            {e.topics.length > 0 && <Recent topics={e.topics} />}
+            {!isNew && <Usage report={e.usage} what="account" again={everything.again} />}
+          </>
+        );
+      }}</Show>
     </>
   );
 }
@@ -65,7 +73,7 @@ function FirstSteps({ apps }: { apps: App[] }) {
         ))}
       </ol>
       <details class="more"><summary>Do it from a terminal instead</summary>
-        <Code what="the commands" text={`api=${location.origin}/api/v1\ncurl -X PUT $api/session -H 'Content-Type: application/json' \\\n  -d '{"email": "${me.value?.email ?? 'you@example.com'}", "password": "…"}'\n\ncurl -X POST $api/apps -H "Authorization: Bearer $token" \\\n  -H 'Content-Type: application/json' -d '{"name": "Quotes"}'`} />
+        <Code what="the commands" text={`api=${location.origin}/api/v1\ncurl -X PUT $api/session -H 'Content-Type: application/json' \\\n  -d ${inShell(`{"email": "${me.value?.email ?? 'you@example.com'}", "password": "…"}`)}\n\ncurl -X POST $api/apps -H "Authorization: Bearer $token" \\\n  -H 'Content-Type: application/json' -d '{"name": "Quotes"}'`} />
       </details>
     </Card>
   );

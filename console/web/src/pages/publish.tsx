@@ -1,9 +1,9 @@
 // Publishing from the browser, with the stream beside it: what is sent is seen to arrive.
-import { useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { type App, publish, type Topic } from '../api';
 import { bytes, duration } from '../format';
 import type { Follow } from '../live/follow';
-import { parse, print } from '../live/json';
+import { type Json, parse, print } from '../live/json';
 import { checkJSON } from '../rules';
 import { Button, Card, FormError, useTask } from '../ui';
 import { sample } from './connect';
@@ -20,12 +20,14 @@ interface Sent { at: string; status: number; tookMs: number; arrivedMs?: number;
 
 const tab = '  ';
 const mostEdited = 300_000; // bytes of a document that is put into the editor; browsers are slow with long texts
+/** A document over many lines, unless it is so deep that it would be mostly space. */
+const spread = (doc: Json): string => { const text = print(doc, 2); return text.length <= mostEdited ? text : print(doc); };
 const areObjects = (v: unknown): boolean => Array.isArray(v) && v.every(e => typeof e === 'object' && e !== null && !Array.isArray(e));
 
 export function Publish({ topic, app, follow }: { topic: Topic; app: App; follow: Follow }) {
   const first = useMemo(() => print(parse(sample(topic)), 2), [topic.id]);
   const [form, setForm] = useState<Form>('document');
-  const [text, setText] = useState(first);
+  const [text, setText] = useState(first), [isTyped, setTyped] = useState(false);
   const [sent, setSent] = useState<Sent>();
   const task = useTask();
   const isItem = topic.publisher.payload.type === 'item';
@@ -38,7 +40,9 @@ export function Publish({ topic, app, follow }: { topic: Topic; app: App; follow
     };
   }, [text, form, isItem]);
   void follow.tick.value;
-  const newest = follow.newest;
+  const newest = follow.newest, editable = newest?.hasDoc && newest.docBytes <= mostEdited ? newest : undefined;
+  // One begins with what is there: an example would take its place. What was typed stays.
+  useEffect(() => { if (editable && !isItem && !isTyped && form === 'document' && text === first) setText(spread(editable.doc)); }, [!editable]);
 
   const send = (): void => {
     if (wrong || notItems) return;
@@ -57,7 +61,7 @@ export function Publish({ topic, app, follow }: { topic: Topic; app: App; follow
         <div class="segments" role="group" aria-label="What to send">
           {(Object.keys(forms) as Form[]).map(f => <button key={f} type="button" aria-pressed={form === f} onClick={() => {
             setForm(f);
-            setText(f !== 'document' ? forms[f].example : newest?.hasDoc && newest.docBytes <= mostEdited ? print(newest.doc, 2) : first);
+            setText(f !== 'document' ? forms[f].example : editable ? spread(editable.doc) : first);
           }}>{forms[f].text}</button>)}
         </div>
       )}>
@@ -66,9 +70,9 @@ export function Publish({ topic, app, follow }: { topic: Topic; app: App; follow
           <p class="hint">The present document has {bytes(newest.docBytes)}, too much to edit here. Send a merge or a patch, or publish all of it from your backend.</p>}
         <div class={wrong || notItems ? 'editor bad' : 'editor'}>
           <pre class="gutter" aria-hidden="true">{Array.from({ length: lines }, (_, i) => i + 1).join('\n')}</pre>
-          <textarea value={text} rows={Math.max(12, Math.min(26, lines + 1))} spellcheck={false} autocapitalize="off" wrap="off" aria-label="JSON to publish"
+          <textarea value={text} rows={18} spellcheck={false} autocapitalize="off" wrap="off" aria-label="JSON to publish"
             aria-invalid={wrong ? true : undefined} aria-describedby="editor-said"
-            onInput={e => { task.clear(); setText(e.currentTarget.value); }}
+            onInput={e => { task.clear(); setTyped(true); setText(e.currentTarget.value); }}
             onScroll={e => { const g = e.currentTarget.previousElementSibling; if (g) g.scrollTop = e.currentTarget.scrollTop; }}
             onKeyDown={e => {
               if (e.key === 'Enter' && (e.ctrlKey || e.metaKey)) { e.preventDefault(); send(); }
@@ -81,7 +85,7 @@ export function Publish({ topic, app, follow }: { topic: Topic; app: App; follow
         <FormError error={task.error} />
         <div class="toolbar">
           <Button kind="primary" icon="send" busy={task.busy} disabled={!!wrong || !!notItems} onClick={send}>Publish</Button>
-          <Button disabled={!!wrong} onClick={() => { if (!wrong) setText(print(parse(text), 2)); }}>Format</Button>
+          <Button disabled={!!wrong} onClick={() => { if (!wrong) setText(spread(parse(text))); }}>Format</Button>
           <span class="dim keys-hint">Ctrl + Enter</span>
           <output class="sent" aria-live="polite">{sent && (
             sent.unchanged ? `Accepted in ${duration(sent.tookMs)}; it changed nothing, so nobody was told.` :

@@ -17,7 +17,11 @@ async function open(email: string, password: string): Promise<void> {
 }
 
 function Frame({ title, children }: { title: string; children: preact.ComponentChildren }) {
-  useEffect(() => { document.title = `${title} · Freshet`; }, [title]);
+  useEffect(() => {
+    const before = document.title;
+    document.title = `${title} · Freshet`;
+    return () => { document.title = before; }; // of the page that one comes back to
+  }, [title]);
   return (
     <div class="sign">
       <main class="sign-form" id="main">

@@ -1,6 +1,6 @@
 // One topic: what it holds, live; publishing to it; how to connect; its settings.
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { type App, call, config, Failure, get, id, loadConfig, type Topic } from '../api';
+import { type App, call, config, Ended, Failure, get, id, loadConfig, type Topic } from '../api';
 import { Follow } from '../live/follow';
 import { navigate } from '../router';
 import { Button, Card, complain, Confirm, Empty, Head, ID, NoPage, Show, Tabs, toast, useLoad, useTask } from '../ui';
@@ -23,7 +23,7 @@ export function TopicPage({ topicID, tab }: { topicID: string; tab: string }) {
   }, [topicID]);
   const at = (t: string): string => `/topics/${id(topicID)}${t === 'live' ? '' : '/' + t}`;
   return (
-    <Show of={both} rows={6}>{({ topic, app }) => (
+    <Show of={both} rows={6} whole>{({ topic, app }) => (
       <>
         <Head title={topic.name} badge={<TypeBadge topic={topic} />} actions={<><ExplainTopic topic={topic} />{topic.publisher.type === 'http-poller' && <PollNow topic={topic} />}</>}
           crumbs={[{ to: '/apps', text: 'Apps' }, { to: `/apps/${id(app.id)}`, text: app.name }]}>
@@ -34,7 +34,7 @@ export function TopicPage({ topicID, tab }: { topicID: string; tab: string }) {
           { to: at('connect'), text: 'Connect' }, { to: at('usage'), text: 'Usage' }, { to: at('settings'), text: 'Settings' },
         ]} />
         {!tabs.includes(tab) && <NoPage />}
-        {(tab === 'live' || tab === 'publish') && <Following key={app.subscriber_key} topic={topic} app={app} tab={tab} />}
+        {(tab === 'live' || tab === 'publish') && <Following key={app.subscriber_key} topic={topic} app={app} tab={tab} renew={both.again} />}
         {tab === 'connect' && <Connect topic={topic} app={app} />}
         {tab === 'usage' && <UsageOf of={`/topics/${id(topic.id)}/usage`} what="topic" />}
         {tab === 'settings' && <>
@@ -47,7 +47,7 @@ export function TopicPage({ topicID, tab }: { topicID: string; tab: string }) {
 }
 
 /** Live and Publish share one subscription, so that switching between them loses nothing. */
-function Following({ topic, app, tab }: Both & { tab: string }) {
+function Following({ topic, app, tab, renew }: Both & { tab: string; renew: () => void }) {
   const url = config.value?.subscriber_url ?? '';
   const follow = useMemo(() => url ? new Follow({
     url, key: app.subscriber_key, path: '/v1/topics/' + topic.id,
@@ -65,7 +65,7 @@ function Following({ topic, app, tab }: Both & { tab: string }) {
       <pre class="mono">freshet serve --subscriber-public-url https://events.example.com</pre>
     </Empty></Card>
   );
-  return tab === 'publish' ? <Publish topic={topic} app={app} follow={follow} /> : <Viewer follow={follow} topic={topic} app={app} />;
+  return tab === 'publish' ? <Publish topic={topic} app={app} follow={follow} /> : <Viewer follow={follow} topic={topic} app={app} renew={renew} />;
 }
 
 function ExplainTopic({ topic }: { topic: Topic }) {
@@ -80,7 +80,7 @@ function PollNow({ topic }: { topic: Topic }) {
       await call('POST', `/topics/${id(topic.id)}/refresh`);
       toast('The topic is being polled');
     } catch (e) {
-      if (e instanceof Failure && e.status !== 401) toast(e.status === 404 ? 'This server cannot poll on demand yet' : e.message, true);
+      if (e instanceof Failure && !(e instanceof Ended)) toast(e.status === 404 ? 'This server cannot poll on demand yet' : e.message, true);
     }
   })}>Poll now</Button>;
 }

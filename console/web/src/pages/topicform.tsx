@@ -1,6 +1,6 @@
 // Making and changing topics.
 import { useState } from 'preact/hooks';
-import { type App, call, get, id, type PublisherConfig, type Topic } from '../api';
+import { type App, call, get, id, onlyChanged, type PublisherConfig, type Topic } from '../api';
 import { bytes, duration, every } from '../format';
 import { type Json, parse, print } from '../live/json';
 import { navigate } from '../router';
@@ -42,7 +42,7 @@ export function draftOf(t?: Topic, app?: App): Draft {
 function configOf(d: Draft, before?: Topic): PublisherConfig {
   if (d.type === 'http-post') return { force_publishing: d.force };
   const c: PublisherConfig = { url: d.url };
-  if (d.frequency !== '') c.polling_frequency = Number(d.frequency);
+  if (d.frequency !== '') c.polling_frequency = Number(d.frequency); else if (before) c.polling_frequency = null;
   const had = before?.publisher.config;
   if (d.headers.length || had?.headers) c.headers = Object.fromEntries(d.headers.map(h => [h.name, h.value]));
   if (d.oauth) c.oauth2 = { token_url: d.tokenURL, client_id: d.clientID, client_secret: d.clientSecret, scopes: d.scopes.split(/\s+/).filter(Boolean) };
@@ -161,7 +161,7 @@ const shownFields = ['name', 'publisher.config.url', 'publisher.config.polling_f
 
 export function NewTopic({ appID }: { appID: string }) {
   const app = useLoad(s => get<App>('/apps/' + id(appID), s), [appID]);
-  return <Show of={app} rows={6}>{a => (
+  return <Show of={app} rows={6} whole>{a => (
     <>
       <Head title="New topic" crumbs={[{ to: '/apps', text: 'Apps' }, { to: `/apps/${id(a.id)}`, text: a.name }]} />
       <NewTopicForm app={a} />
@@ -201,7 +201,7 @@ function NewTopicForm({ app }: { app: App }) {
 }
 
 export function TopicSettings({ topic, app, onChange }: { topic: Topic; app: App; onChange: (t: Topic) => void }) {
-  const [draft, setDraft] = useState(draftOf(topic, app));
+  const [before, setBefore] = useState(draftOf(topic, app)), [draft, setDraft] = useState(before);
   const task = useTask();
   const wrong = check(draft);
   const say = (field: string): string | undefined => task.error?.field(field) ?? wrong[field];
@@ -210,8 +210,10 @@ export function TopicSettings({ topic, app, onChange }: { topic: Topic; app: App
       <Form onSubmit={() => {
         if (Object.values(wrong).some(Boolean)) return;
         task.run(async () => {
-          const changed = await call<Topic>('PATCH', '/topics/' + id(topic.id), { body: { name: draft.name, publisher: { config: configOf(draft, topic) } } });
+          const { name } = onlyChanged(draft, before), config = onlyChanged(configOf(draft, topic), configOf(before, topic));
+          const changed = await call<Topic>('PATCH', '/topics/' + id(topic.id), { body: { name, publisher: { config } } });
           onChange(changed);
+          setBefore(draftOf(changed, app));
           setDraft(draftOf(changed, app));
           toast('Saved');
         });

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { type App, call, get, id, me, type Page, type User } from '../api';
 import { ago, count, plural } from '../format';
 import { Link, param, setParams } from '../router';
-import { Badge, Button, Card, Choice, Confirm, Dialog, Empty, Form, FormError, Head, ID, Pager, Search, Show, Table, toast, useLoad, useTask } from '../ui';
+import { Badge, Button, Card, Choice, Confirm, Dialog, Empty, Form, FormError, Head, ID, NoSuchPart, pageNumber, Pager, Search, Show, Table, toast, toPage, useLoad, useTask } from '../ui';
 import { limit } from './account';
 import { changed, QuotaInputs, quotaFields, typed, wrong } from './quotas';
 
@@ -17,7 +17,7 @@ function useRest<T>(value: T, ms = 250): T {
 }
 
 export function Users() {
-  const query = param('query'), page = Number(param('page')) || 0;
+  const query = param('query'), page = pageNumber();
   const asked = useRest(query);
   const [editing, setEditing] = useState<User>(), [deleting, setDeleting] = useState<User>();
   const list = useLoad(s => get<Page<User>>(`/admin/users?per_page=${perPage}&page=${page}${asked ? '&query=' + encodeURIComponent(asked) : ''}`, s), [asked, page]);
@@ -26,7 +26,7 @@ export function Users() {
       <Head title="Users">Every account of this server.</Head>
       <Show of={list} rows={6}>{p => (
         <Card flush title={plural(p.total, 'user')} aside={<Search value={query} onInput={query => setParams({ query, page: '' })} label="Find by e-mail or name" />}>
-          {p.items.length === 0 ? <Empty icon="search" title="Nobody matches">Search for a part of an e-mail address or a name.</Empty> :
+          {p.items.length === 0 ? p.total > 0 ? <NoSuchPart /> : <Empty icon="search" title="Nobody matches">Search for a part of an e-mail address or a name.</Empty> :
             <Table label="Users" rows={p.items} columns={[
               { head: 'User', cell: u => <span class="two-lines"><b>{u.first_name} {u.last_name}</b><small>{u.email}</small></span> },
               { head: 'State', cell: u => <>{u.status === 'active' ? <Badge tone="ok">active</Badge> : <Badge tone="bad">disabled</Badge>}{u.role === 'admin' && <Badge tone="accent">admin</Badge>}</> },
@@ -38,7 +38,7 @@ export function Users() {
                 <Button small onClick={() => setEditing(u)}>Edit<span class="offscreen"> {u.email}</span></Button>
               </span> },
             ]} />}
-          <Pager page={p.page} perPage={p.per_page} total={p.total} onPage={n => setParams({ page: n ? String(n) : '' })} />
+          <Pager page={p.page} perPage={p.per_page} total={p.total} onPage={toPage} />
         </Card>
       )}</Show>
       {editing && <EditUser user={editing} onClose={() => setEditing(undefined)} onDone={() => { setEditing(undefined); list.again(); }}

@@ -61,6 +61,9 @@ function Value({ value }: { value: Json }) {
 /** A name as it is, or quoted where one could not see what it is. */
 const nameOf = (name: string): string => name === '' || name !== name.trim() || name.search(unshown) >= 0 ? escaped(JSON.stringify(cutOff(name, 200))) : cutOff(name, 200);
 
+/** Names may have spaces, references to elements may not. */
+const rowID = (path: string): string => 'row:' + path.replace(/\s/g, c => '\\' + c.charCodeAt(0));
+
 /** What is very deep is still to be seen. */
 const indent = (depth: number): number => 16 * Math.min(depth, 20) + Math.max(0, depth - 20);
 
@@ -69,7 +72,7 @@ function TreeRow({ row, active, heat, still, onFlip, onActive }:
   const container = isContainer(row.value);
   const marks = Array.isArray(row.value) ? '[]' : '{}';
   return (
-    <div id={'row:' + row.path} role="treeitem" aria-level={row.depth + 1} aria-expanded={container ? row.open : undefined} aria-selected={active}
+    <div id={rowID(row.path)} role="treeitem" aria-level={row.depth + 1} aria-expanded={container ? row.open : undefined} aria-selected={active}
       class={`tree-row${active ? ' active' : ''}${still ? ' still ' + still : ''}`}
       onClick={() => { onActive(); if (container) onFlip(); }}>
       {heat && <i key={heat.times} class={'heat ' + heat.kind} />}
@@ -143,7 +146,7 @@ export function Tree({ follow, height: pixels, goTo, onGone }: { follow: Follow;
   }, [active, inSight]);
   return (
     <div ref={box} class="pane tree" style={pixels ? { height: pixels + 'px' } : undefined} role="tree" tabIndex={0} aria-label="Document"
-      aria-activedescendant={inSight ? 'row:' + active : undefined} onKeyDown={move}>
+      aria-activedescendant={inSight ? rowID(active) : undefined} onKeyDown={move}>
       {shown ? (
         <div role="presentation" class="pane-space" style={{ height: space + 'px' }}>
           <div role="presentation" class="pane-rows" style={{ transform: `translateY(${shift}px)` }}>
@@ -251,8 +254,8 @@ export function StateBadge({ follow }: { follow: Follow }) {
 const remedies: Record<number, string> = {
   40001: 'The subscriber key is malformed. Renew it under Keys.',
   40100: 'A key or a signature is required. Browsers can only sign requests on pages from https or from this machine.',
-  40110: 'The key or the signature is wrong. Reload this page to pick up the current key.',
-  40111: 'The key was renewed meanwhile. Reload this page to pick up the new one.',
+  40110: 'The key or the signature is wrong. Connect again to use the current key.',
+  40111: 'The key was renewed meanwhile. Connect again to use the new one.',
   40112: 'The signature is too old. Check this machine’s clock, then connect again.',
   40120: 'The account is disabled. Ask an admin.',
   40121: 'Too many connections. Close others, or ask an admin for a higher quota.',
@@ -277,11 +280,12 @@ function useLate(is: boolean, ms: number): boolean {
   return is && late;
 }
 
-function Trouble({ follow }: { follow: Follow }) {
+/** renew asks for the app again, whose key may be another by now. */
+function Trouble({ follow, renew }: { follow: Follow; renew: () => void }) {
   const s = follow.state.value;
   const lasts = useLate((s.is === 'waiting' || s.is === 'connecting') && !!s.why, 1500);
   if (s.is === 'failed') return (
-    <div class="banner bad" role="alert"><Icon name="warn" /><div><b>{s.code || ''} {s.message}</b><p>{remedies[s.code] ?? ''}</p></div><Button small onClick={() => follow.open()}>Connect again</Button></div>
+    <div class="banner bad" role="alert"><Icon name="warn" /><div><b>{s.code || ''} {s.message}</b><p>{remedies[s.code] ?? ''}</p></div><Button small onClick={() => { follow.open(); renew(); }}>Connect again</Button></div>
   );
   if (!lasts || s.is !== 'waiting' && s.is !== 'connecting') return null;
   return (
@@ -309,8 +313,8 @@ function Costs({ follow, topic }: { follow: Follow; topic: Topic }) {
       <Stat label="Received" value={bytes(t.bytes)} hint={`full documents: ${bytes(t.full)}`} />
       <Stat label="Saved vs snapshots" value={t.full > t.bytes ? percent(t.full - t.bytes, t.full) : '–'} hint={t.full > t.bytes ? bytes(t.full - t.bytes) : t.patches ? 'the document is tiny' : 'from the first patch on'} />
       <Stat label="Saved vs polling" value={polled > t.bytes ? percent(polled - t.bytes, polled) : '–'} hint={
-        <>every <select aria-label="Polling interval to compare with" value={every} onChange={e => setEvery(Number(e.currentTarget.value))}>
-          {intervals.map(([ms, text]) => <option key={ms} value={ms}>{text}</option>)}</select>: {bytes(polled)}</>} />
+        <>{bytes(polled)} every <select aria-label="Polling interval to compare with" value={every} onChange={e => setEvery(Number(e.currentTarget.value))}>
+          {intervals.map(([ms, text]) => <option key={ms} value={ms}>{text}</option>)}</select></>} />
     </dl>
   );
 }
@@ -324,7 +328,7 @@ function TimeTravel({ follow }: { follow: Follow }) {
     const v = list[Math.max(0, Math.min(list.length - 1, i))];
     if (v) follow.pinned.value = v.n;
   };
-  const behind = pinned !== null && last ? last.n - pinned : 0;
+  const behind = pinned !== null && last ? last.n - pinned : 0, isOlder = pinned !== null && first && pinned < first.n;
   return (
     <div class="travel">
       <Button kind={pinned === null ? 'plain' : 'primary'} icon={pinned === null ? 'pause' : 'play'} disabled={!last}
@@ -333,7 +337,7 @@ function TimeTravel({ follow }: { follow: Follow }) {
       <input type="range" aria-label="Version" min={first?.n ?? 0} max={last?.n ?? 0} value={shown?.n ?? 0} disabled={!last}
         aria-valuetext={shown ? `${shown.id || 'version'} at ${time(shown.at)}` : 'none'} onInput={e => { follow.pinned.value = Number(e.currentTarget.value); }} />
       <Button icon="next" label="Next version" disabled={!last} onClick={() => go(1)} />
-      <span class="travel-at">{shown ? <><code>{shown.id || '–'}</code> <span class="dim">{time(shown.at)}{behind > 0 ? ` · ${plural(behind, 'event')} behind` : ''}</span></> : <span class="dim">no version yet</span>}</span>
+      <span class="travel-at">{shown ? <><code>{shown.id || '–'}</code> <span class="dim">{time(shown.at)}{behind > 0 ? ` · ${plural(behind, 'event')} behind` : ''}{isOlder ? ', older than what is kept' : ''}</span></> : <span class="dim">no version yet</span>}</span>
     </div>
   );
 }
@@ -368,12 +372,12 @@ function Plots({ follow }: { follow: Follow }) {
   );
 }
 
-export function Viewer({ follow, topic, app }: { follow: Follow; topic: Topic; app: App }) {
+export function Viewer({ follow, topic, app, renew }: { follow: Follow; topic: Topic; app: App; renew: () => void }) {
   const [filter, setFilter] = useState<Filter>(noFilter);
   const [path, setPath] = useState(''), [goTo, setGoTo] = useState<{ path: string }>(), [isGone, setGone] = useState(false);
   return (
     <>
-      <Trouble follow={follow} />
+      <Trouble follow={follow} renew={renew} />
       <Costs follow={follow} topic={topic} />
       <TimeTravel follow={follow} />
       <div class="viewer">
