@@ -386,6 +386,7 @@ async function load(page, { topic, app }, token) {
     const frame = now => { seen.frames.push(now - last); last = now; requestAnimationFrame(frame); };
     requestAnimationFrame(frame);
     seen.touched = 0;
+    globalThis.shifts = { sum: 0, worst: '' };
     new MutationObserver(list => { for (const m of list) seen.touched += m.type === 'childList' ? m.addedNodes.length + m.removedNodes.length : 1; })
       .observe(document.querySelector('.viewer'), { subtree: true, childList: true, characterData: true, attributes: true });
   });
@@ -414,6 +415,8 @@ async function load(page, { topic, app }, token) {
     nodes_touched_per_patch: Math.round(10 * seen.touched / patches) / 10, main_thread_cpu_ms_per_patch: Math.round(10_000 * (await spent() - spentBefore) / patches) / 10,
   };
   await cpu.detach();
+  const { sum, worst } = await page.evaluate(() => globalThis.shifts);
+  expect(sum < 0.1, `what arrives makes the page jump by ${sum}: ${worst.slice(0, 200)}`);
   // A patch may change what can be seen of it, never the 4,500 rows of the document: that is what keeps it smooth on any machine.
   expect(figures.load.nodes_touched_per_patch < 50, `a patch touches ${figures.load.nodes_touched_per_patch} nodes of the page`);
   for (const what of ['Saved vs snapshots', 'Saved vs polling']) {

@@ -183,6 +183,7 @@ function about(v: Version): string {
 }
 
 const eventHeight = 30;
+const farRanks = 10_000; // browsers know no places that are millions of pixels away
 const noFilter: Filter = { text: '', op: '' };
 
 /** The events, newest first. Choosing one shows the document as it was then. */
@@ -209,20 +210,23 @@ export function EventList({ follow, height: pixels, filter = noFilter, compact }
     const row = list.length - 1 - list.indexOf(v);
     if (!sees(row)) scroll(row * eventHeight - box.current!.clientHeight / 2);
   };
-  const visible: Version[] = [];
-  for (let i = from; i < to; i++) visible.push(list[list.length - 1 - i]!);
+  // Every row has its place for good and all of them are moved together: what arrives makes no other row be laid out anew.
+  const rank = (i: number): number => filtered ? list.length - 1 - i : newest - i; // from the oldest
+  const base = Math.floor(rank(0) / farRanks) * farRanks;
+  const visible: { v: Version; place: number }[] = [];
+  for (let i = from; i < to; i++) visible.push({ v: list[list.length - 1 - i]!, place: (base - rank(i)) * eventHeight });
   return (
     <div ref={box} class={compact ? 'pane events compact' : 'pane events'} style={pixels ? { height: pixels + 'px' } : undefined} role="listbox" tabIndex={0} aria-label="Events, newest first"
-      aria-activedescendant={visible.some(v => v.n === chosen) ? `event:${chosen}` : undefined}
+      aria-activedescendant={visible.some(({ v }) => v.n === chosen) ? `event:${chosen}` : undefined}
       onKeyDown={e => {
         if (e.key === 'ArrowDown') step(1); else if (e.key === 'ArrowUp') step(-1);
         else if (e.key === 'Escape') follow.pinned.value = null; else return;
         e.preventDefault();
       }}>
       <div role="presentation" class="pane-space" style={{ height: space + 'px' }}>
-        <div role="presentation" class="pane-rows" style={{ transform: `translateY(${shift}px)` }}>
-          {visible.map(v => (
-            <div key={v.n} id={`event:${v.n}`} role="option" aria-selected={v.n === chosen} class={`event-row${v.n === chosen ? ' chosen' : ''}${v.error ? ' bad' : ''}`}
+        <div role="presentation" class="pane-rows" style={{ transform: `translateY(${shift + (rank(from) - base) * eventHeight}px)` }}>
+          {visible.map(({ v, place }) => (
+            <div key={v.n} id={`event:${v.n}`} role="option" style={{ top: place + 'px' }} aria-selected={v.n === chosen} class={`event-row${v.n === chosen ? ' chosen' : ''}${v.error ? ' bad' : ''}`}
               onClick={() => { follow.pinned.value = v.n === chosen ? null : v.n; }}>
               <span class="event-time">{time(v.at)}</span>
               <span class={'event-kind ' + (v.error ? 'error' : v.event === 'patch' ? 'patch' : 'snapshot')}>{v.event === 'data' ? 'snapshot' : v.event}</span>
