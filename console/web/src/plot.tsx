@@ -23,6 +23,9 @@ interface PlotProps {
   least?: number;
 }
 
+/** Steps of an axis that counts: what is counted does not come in halves. */
+const wholeSteps = Array.from({ length: 15 }, (_, n) => [1, 2, 5].map(step => step * 10 ** n)).flat();
+
 const color = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
 
 const hours = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
@@ -76,7 +79,7 @@ export function Plot({ label, times, series, format, height = 160, as = 'lines',
       padding: [8, 20, 0, 0],
       scales: { x: { range: (_u, min, max) => [Math.min(min, max - span), max] }, y: { range: (_u, _min, max) => [0, Math.max(least, max > 0 ? max * 1.1 : 1)] } },
       axes: [{ ...axis, grid: { show: false }, gap: 9, space: 70, values: (_u, ticks, _a, _s, every) => moments(ticks, every) },
-        { ...axis, size: 62, space: 34, values: (_u, ticks) => ticks.map(t => format(t)) }],
+        { ...axis, size: 62, space: 26, ...(as !== 'lines' && least === 0 ? { incrs: wholeSteps } : {}), values: (_u, ticks) => ticks.map(t => format(t)) }],
       series: [{}, ...(isStack ? [...series].reverse() : series).map(line)],
       hooks: { setCursor: [u => setAt(u.cursor.idx ?? null)] },
     }, drawn(times, series, isStack), el);

@@ -104,7 +104,7 @@ export function Audit() {
             <Table label="Audit log" rows={p.items} columns={[
               { head: 'When', cell: e => <span title={e.at}>{date(e.at)}</span> }, { head: 'Action', cell: e => <Badge tone="accent">{e.action}</Badge> },
               { head: 'What', cell: e => e.detail ? <code class="detail">{JSON.stringify(e.detail)}</code> : '' },
-              { head: 'Admin', cell: e => <code class="clip">{e.actor}</code> }, { head: 'Subject', cell: e => <code class="clip">{e.subject}</code> },
+              { head: 'Admin', cell: e => <code class="clip" title={e.actor}>{e.actor}</code> }, { head: 'Subject', cell: e => <code class="clip" title={e.subject}>{e.subject}</code> },
             ]} />}
           <Pager page={p.page} perPage={p.per_page} total={p.total} onPage={toPage} />
         </Card>
