@@ -160,6 +160,7 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 	}
 	if a == nil && len(to.plugins) > 0 {
 		x := &exchange{r: r, table: t, route: to}
+		x.header = x.room[:0]
 		a = x.run()
 		m.header = append(x.header, m.header...)
 	}

@@ -64,6 +64,7 @@ type exchange struct {
 	route    *route
 	consumer *freshet.Consumer // nil until key-auth knows
 	header   []mark            // of the answer, whoever gives it
+	room     [4]mark           // where header begins
 }
 
 // mark is a header that the answer carries in place of what an upstream says.
@@ -145,7 +146,11 @@ func (m *marked) apply() {
 		}
 	}
 	for _, own := range m.header {
-		h[own.name] = append(h[own.name], own.values...)
+		if theirs := h[own.name]; len(theirs) > 0 {
+			h[own.name] = append(theirs, own.values...)
+		} else {
+			h[own.name] = own.values[:len(own.values):len(own.values)] // may be shared, so nobody may append to it
+		}
 	}
 	if _, typed := h["Content-Type"]; m.isProxied && !typed {
 		h["Content-Type"] = nil // what an upstream leaves open is not ours to guess

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
+	"strconv"
 	"time"
 
 	"github.com/freshet-io/freshet/internal/httpkit"
@@ -24,7 +24,7 @@ func fixed(name string, d time.Duration) period {
 }
 
 // periods, the shortest first.
-var periods = []period{
+var periods = [...]period{
 	fixed("second", time.Second), fixed("minute", time.Minute), fixed("hour", time.Hour), fixed("day", 24*time.Hour),
 	{"month",
 		func(t time.Time) time.Time { return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC) },
@@ -108,8 +108,8 @@ func (p *rateLimiting) access(x *exchange) *answer {
 	now := p.now().UTC()
 	who := p.identity(x)
 	ctx := x.r.Context()
-	left := make([]int64, len(p.limits))
-	names := make([]string, len(p.limits))
+	var left [len(periods)]int64
+	var names [len(periods)]string
 	full := -1
 	var opens time.Duration
 	for i := range p.limits {
@@ -132,7 +132,7 @@ func (p *rateLimiting) access(x *exchange) *answer {
 		}
 	}
 	if full >= 0 {
-		p.takeBack(x, names[:full+1], left)
+		p.takeBack(x, names[:full+1], left[:])
 	}
 	for i := range p.limits {
 		l := &p.limits[i]
@@ -163,6 +163,12 @@ func (p *rateLimiting) identity(x *exchange) string {
 	return httpkit.ClientAddress(x.r)
 }
 
+// counterName is made for every request, so it is made in one go.
 func counterName(api, who, period string, begin time.Time) string {
-	return strings.Join([]string{"gateway", api, who, period, itoa(begin.Unix())}, " ")
+	var room [160]byte
+	name := append(room[:0], "gateway "...)
+	for _, part := range [...]string{api, who, period} {
+		name = append(append(name, part...), ' ')
+	}
+	return string(strconv.AppendInt(name, begin.Unix(), 10))
 }
