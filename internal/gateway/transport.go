@@ -70,7 +70,9 @@ func markRepeatable(r *http.Request) {
 	if _, said := r.Header["Idempotency-Key"]; !said && (r.Method == http.MethodPut || r.Method == http.MethodDelete) {
 		r.Header["Idempotency-Key"] = nil
 	}
-	r.GetBody = func() (io.ReadCloser, error) { return nil, errBodyRead }
+	if r.URL.Scheme == "http" { // HTTP/2 finds out by itself, and would take the error for the end
+		r.GetBody = func() (io.ReadCloser, error) { return nil, errBodyRead }
+	}
 }
 
 var errBodyRead = errors.New("the upstream closed the connection, and the body was sent already")
