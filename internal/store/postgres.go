@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -36,7 +37,7 @@ func openPostgres(ctx context.Context, url string) (*Store, error) {
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "freshet"
 	}
-	db := stdlib.OpenDB(*config)
+	db := stdlib.OpenDB(*config, stdlib.OptionAfterConnect(beDurable))
 	db.SetMaxOpenConns(postgresConns)
 	db.SetMaxIdleConns(postgresConns)
 	db.SetConnMaxIdleTime(5 * time.Minute)
@@ -46,7 +47,30 @@ func openPostgres(ctx context.Context, url string) (*Store, error) {
 			"The database %s on %s cannot be reached: check that it runs and that the URL is right",
 			config.Database, config.Host))
 	}
+	if err := checkEncoding(ctx, db, config.Database); err != nil {
+		_ = db.Close()
+		return nil, err
+	}
 	return &Store{engine: postgresEngine, read: db, write: db}, nil
+}
+
+// beDurable has commits of this connection wait for the disk where the database would not: what was acknowledged must be there.
+// Stricter settings stay.
+func beDurable(ctx context.Context, conn *pgx.Conn) error {
+	_, err := conn.Exec(ctx, "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'")
+	return err
+}
+
+// checkEncoding refuses a database that cannot hold every name. SQL_ASCII holds whatever bytes it gets.
+func checkEncoding(ctx context.Context, db *sql.DB, name string) error {
+	var encoding string
+	if err := db.QueryRowContext(ctx, "SELECT current_setting('server_encoding')").Scan(&encoding); err != nil {
+		return freshet.Wrap(freshet.Unavailable, err, "The settings of the database cannot be read")
+	}
+	if encoding != "UTF8" && encoding != "SQL_ASCII" {
+		return freshet.Errorf(freshet.Invalid, "The database %s has the encoding %s; make one with ENCODING 'UTF8' TEMPLATE template0", name, encoding)
+	}
+	return nil
 }
 
 var postgresEngine = engine{

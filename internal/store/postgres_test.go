@@ -30,6 +30,35 @@ func TestADatabaseThatCannotBeReachedIsOneSentenceWithoutThePassword(t *testing.
 	}
 }
 
+func TestADatabaseThatCannotHoldEveryNameIsRefused(t *testing.T) {
+	t.Parallel()
+	where := pgtest.URL(t)
+	name, admin := adminOf(t, where)
+	latin := name + "_latin"
+	if _, err := admin.ExecContext(t.Context(), "CREATE DATABASE "+latin+" ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = admin.Exec("DROP DATABASE " + latin) })
+	_, err := Open(t.Context(), Location{URL: strings.Replace(where, "/"+name, "/"+latin, 1)})
+	wantSentence(t, err, freshet.Invalid, "LATIN1")
+}
+
+// TestCommitsWaitForTheDisk whatever the database does for others.
+func TestCommitsWaitForTheDisk(t *testing.T) {
+	t.Parallel()
+	for theirs, ours := range map[string]string{"off": "on", "on": "on", "remote_apply": "remote_apply"} {
+		where := pgtest.URL(t)
+		name, admin := adminOf(t, where)
+		if _, err := admin.ExecContext(t.Context(), "ALTER DATABASE "+name+" SET synchronous_commit = "+theirs); err != nil {
+			t.Fatal(err)
+		}
+		var got string
+		if err := open(t, Location{URL: where}).write.QueryRowContext(t.Context(), "SHOW synchronous_commit").Scan(&got); err != nil || got != ours {
+			t.Errorf("where it is %s for others, it is %s for us, %v", theirs, got, err)
+		}
+	}
+}
+
 func TestADatabaseThatGoesAwayIsUnavailableAndComesBack(t *testing.T) {
 	t.Parallel()
 	where := pgtest.URL(t)
