@@ -36,7 +36,7 @@ func TestAPersonCanDoEverythingInTheConsole(t *testing.T) {
 	} else {
 		pictures = filepath.Join(pictures, t.Name())
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 8*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
 	defer cancel()
 	node := exec.CommandContext(ctx, "node", "browser/console.mjs", "http://"+p.Gateway, "http://"+p.Subscriber, pictures, which)
 	var stdout, stderr bytes.Buffer

@@ -88,7 +88,7 @@ export function Shell({ children }: { children?: ComponentChildren }) {
           {config.value?.version && <p class="version">Freshet {config.value.version}</p>}
         </div>
       </nav>
-      <main id="main" tabIndex={-1}>{children}</main>
+      <main id="main" tabIndex={-1} onFocusIn={() => { if (open) setOpen(false); /* it lies over what has the focus */ }}>{children}</main>
     </div>
   );
 }
