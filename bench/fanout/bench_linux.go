@@ -49,6 +49,7 @@ var contenders = []*contender{
 	{name: "limit, each", ready: buildLimit, start: startLimit("each"), limit: true},
 	{name: limitOfFigures, ready: buildLimit, start: startLimit("waiting"), limit: true},
 	{name: "limit, deep", ready: buildLimit, start: startLimit("deep"), limit: true},
+	{name: limitOfBeats, ready: buildLimit, start: startLimit("beats"), limit: true, silent: true},
 }
 
 func newBench(opts options, progress io.Writer) (*bench, error) {

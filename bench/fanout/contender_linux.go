@@ -19,6 +19,7 @@ type contender struct {
 	patches bool // sends patches of a document, and may merge publications that a subscriber has not got yet
 	lossy   bool // promises nothing: what did not arrive is lost
 	limit   bool // no product: what the machine allows
+	silent  bool // of a limit: nothing is published to it
 }
 
 // endpoint is a running server.

@@ -19,6 +19,7 @@ type figure struct {
 const (
 	ours           = "Freshet"
 	limitOfFigures = "limit, waiting"
+	limitOfBeats   = "limit, beats"
 )
 
 // peers are the products that Freshet is compared with; the best of them counts.
@@ -108,17 +109,34 @@ func (j *judge) idleCrowd() {
 	if !ok || n == 0 {
 		return
 	}
-	const crowd = 100_000
 	rss, _ := j.r.get("idle", ours, rssTotalMB)
 	perConn, _ := j.r.get("idle", ours, rssPerConn)
-	cpu, _ := j.r.get("idle", ours, idleCPUPercent)
 	how := ""
-	if n < crowd {
-		base, _ := j.r.get("idle", ours, fewCPUPercent)
-		rss += (crowd - n) * perConn / 1024
-		cpu = base + (cpu-base)*crowd/n
+	if n < idleCrowd {
+		rss += (idleCrowd - n) * perConn / 1024
 		how = fmt.Sprintf(", scaled up from %.0f", n)
 	}
 	j.add(figure{Text: "100,000 idle subscribers: memory" + how, Value: rss, Bound: 250, AtMost: true, Unit: "MB"})
-	j.add(figure{Text: "100,000 idle subscribers: CPU" + how, Value: cpu, Bound: 5, AtMost: true, Unit: "% of a core"})
+	cpu, _ := j.idleCPU(ours)
+	f := figure{Text: "100,000 idle subscribers: CPU" + how, Value: cpu, Bound: 5, AtMost: true, Unit: "% of a core"}
+	if floor, ok := j.idleCPU(limitOfBeats); ok {
+		f.Beside = fmt.Sprintf("%s: %.3g", limitOfBeats, floor)
+	}
+	j.add(f)
+}
+
+const idleCrowd = 100_000
+
+// idleCPU is what idleCrowd idle subscribers cost, or would.
+func (j *judge) idleCPU(name string) (percent float64, ok bool) {
+	n, ok := j.r.get("idle", name, connections)
+	if !ok || n == 0 {
+		return 0, false
+	}
+	cpu, _ := j.r.get("idle", name, idleCPUPercent)
+	if n < idleCrowd {
+		base, _ := j.r.get("idle", name, fewCPUPercent)
+		cpu = base + (cpu-base)*idleCrowd/n
+	}
+	return cpu, true
 }

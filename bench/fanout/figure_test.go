@@ -77,6 +77,7 @@ func exampleReport() *report {
 		r.addServer("sat1k", "a <crowd>", server{Name: name, Limit: strings.HasPrefix(name, "limit"), Median: metrics{cpuPerMillion: cpu, p50ms: 10 * cpu}})
 	}
 	r.addServer("idle", "idle", server{Name: "Freshet", Median: metrics{connections: 10_000, rssPerConn: 0.5, rssTotalMB: 50, fewCPUPercent: 0.5, idleCPUPercent: 1.5}})
+	r.addServer("idle", "idle", server{Name: "limit, beats", Limit: true, Median: metrics{connections: 10_000, idleCPUPercent: 0.9}})
 	r.Figures = r.figures()
 	return r
 }
@@ -92,7 +93,7 @@ func TestFiguresCompareWithTheBestPeerAndTheLimit(t *testing.T) {
 		"met 0.25 × (at most 0.5) a <crowd>: latency p50 (Nchan: 10 against 40)",
 		"met 0.50 KB (at most 1) memory of an idle subscriber",
 		"met 93.95 MB (at most 250) 100,000 idle subscribers: memory, scaled up from 10000",
-		"NOT MET 10.50 % of a core (at most 5) 100,000 idle subscribers: CPU, scaled up from 10000",
+		"NOT MET 10.50 % of a core (at most 5) 100,000 idle subscribers: CPU, scaled up from 10000 (limit, beats: 9)",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -33,7 +33,7 @@ func buildLimit(b *bench) error {
 	return nil
 }
 
-// startLimit returns a start of the limit program in one of its ways: "each", "waiting" or "deep".
+// startLimit returns a start of the limit program in one of its ways: "each", "waiting", "deep" or "beats".
 func startLimit(way string) func(context.Context, *bench, *place) (*endpoint, error) {
 	return func(ctx context.Context, b *bench, _ *place) (*endpoint, error) {
 		ports, err := freePorts(1)

@@ -16,8 +16,8 @@ type scenario struct {
 	run   func(context.Context, *bench, *contender) (metrics, error)
 }
 
-func everybody(*contender) bool      { return true }
-func products(c *contender) bool     { return !c.limit }
+func everybody(c *contender) bool    { return !c.silent }
+func productsIdle(c *contender) bool { return !c.limit || c.silent }
 func productsPlus(c *contender) bool { return !c.limit || c.name == limitOfFigures }
 func onlyFreshet(c *contender) bool  { return c.patches }
 
@@ -34,7 +34,7 @@ func scenarios(b *bench) []scenario {
 			run: load{subscribers: 100, payloadLen: 4096, profile: "large"}.run},
 		{id: "connects", title: "connects per second", quick: true, who: productsPlus, run: connects{5000}.run},
 		{id: "compress", title: "compression on and off, 2,000 subscribers, 100,000 deliveries/s", who: onlyFreshet, run: compression},
-		{id: "idle", title: "idle subscribers with heartbeats", once: true, who: products, run: idle{b.opts.idle}.run},
+		{id: "idle", title: "idle subscribers with heartbeats", once: true, who: productsIdle, run: idle{b.opts.idle}.run},
 		{id: "slow", title: "one subscriber at 1 KB/s beside 500", once: true, who: onlyFreshet,
 			run: slow{subscribers: 500, publications: 10_000, perSecond: 200}.run},
 	}

@@ -3,6 +3,7 @@
  *
  *   limit PORT each      one write per message and subscriber
  *   limit PORT waiting   all messages that wait for a subscriber leave in one write
+ *   limit PORT beats     nothing is published; every subscriber is written a heartbeat every 10 s, spread evenly over that time
  *   limit PORT deep      the same, and a third thread takes publications meanwhile, so that many more wait: as many as the ring
  *                        holds. That is cheaper, and not what anybody needs who has few publications in flight.
  *
@@ -22,6 +23,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { THREADS = 2, RING = 1 << 16, ENDS = 1 << 14, REQUEST = 1 << 14 };
@@ -36,6 +38,8 @@ struct conn {
 struct thread {
 	int epoll, listener, event, n, cap;
 	struct conn **conns;    /* subscribers */
+	int64_t tick;           /* the next heartbeats */
+	int beaten;             /* whose turn it was last */
 	uint64_t served;        /* everybody who could was brought to here */
 	struct conn *waiting[64]; /* publishers that wait for room */
 	int nwaiting;
@@ -49,7 +53,7 @@ static char *ring;
 static _Atomic uint64_t head, messages;
 static uint64_t ends[ENDS];     /* where a message ends */
 static pthread_mutex_t publishing = PTHREAD_MUTEX_INITIALIZER;
-static int one_by_one, deep, port;
+static int one_by_one, deep, beats, port;
 
 static void die(const char *what) { perror(what); exit(1); }
 
@@ -204,6 +208,27 @@ static int serve(struct thread *t) {
 	return more;
 }
 
+enum { BEAT_MS = 10000, TICKS = 64 };
+
+static int64_t now_ms(void) {
+	struct timespec ts;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000LL + ts.tv_nsec / 1000000;
+}
+
+/* beat writes to those whose turn it is: one in TICKS at every tick. It returns how long it is to the next one. */
+static int beat(struct thread *t) {
+	static const char comment[] = ":heartbeat\n\n";
+	int64_t now = now_ms();
+	if (!t->tick) t->tick = now + BEAT_MS / TICKS;
+	for (; t->tick <= now; t->tick += BEAT_MS / TICKS)
+		for (int i = 0; i < (t->n + TICKS - 1) / TICKS && t->n; i++) {
+			t->beaten = (t->beaten + 1) % t->n;
+			if (send(t->conns[t->beaten]->fd, comment, sizeof comment - 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {}
+		}
+	return t->tick - now;
+}
+
 static void *run(void *arg) {
 	struct thread *t = arg;
 	struct epoll_event events[256];
@@ -214,7 +239,8 @@ static void *run(void *arg) {
 			busy = serve(t);
 			if (!busy) t->asleep = 1;
 		}
-		int n = epoll_wait(t->epoll, events, 256, busy || t->nwaiting ? 0 : 100);
+		int patience = beats ? beat(t) : 100;
+		int n = epoll_wait(t->epoll, events, 256, busy || t->nwaiting ? 0 : patience);
 		t->asleep = 0;
 		for (int i = 0; i < n; i++) {
 			struct conn *c = events[i].data.ptr;
@@ -256,6 +282,7 @@ int main(int argc, char **argv) {
 	port = atoi(argv[1]);
 	one_by_one = !strcmp(argv[2], "each");
 	deep = !strcmp(argv[2], "deep");
+	beats = !strcmp(argv[2], "beats");
 	int fd = memfd_create("ring", 0);
 	if (fd < 0 || ftruncate(fd, RING) < 0) die("memfd");
 	ring = mmap(NULL, 2 * RING, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
