@@ -25,7 +25,7 @@ type Connection struct {
 // ConnectionFilter selects connections. What is empty selects all.
 type ConnectionFilter struct{ UserID, AppID, TopicID string }
 
-// Refusal is an error that subscribers of a topic were answered with lately.
+// Refusal is an error that subscribers of a topic were answered with, or their streams ended, lately.
 type Refusal struct {
 	Code    int
 	Message string

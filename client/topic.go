@@ -120,6 +120,11 @@ func (c *Client) Explain(ctx context.Context, topicID string) (json.RawMessage, 
 	return askRaw(ctx, c, "/topics/"+escape(topicID)+"/explain")
 }
 
+// ExplainConnection asks why a live connection gets what it gets, as an admin. The answer is for people, in the server's own words.
+func (c *Client) ExplainConnection(ctx context.Context, connectionID string) (json.RawMessage, error) {
+	return askRaw(ctx, c, "/admin/connections/"+escape(connectionID)+"/explain")
+}
+
 // TopicUsage asks what a topic moved, hour by hour, in the server's own words.
 func (c *Client) TopicUsage(ctx context.Context, topicID string) (json.RawMessage, error) {
 	return askRaw(ctx, c, "/topics/"+escape(topicID)+"/usage")

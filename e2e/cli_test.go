@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,7 +70,8 @@ func signedIn(t *testing.T, p *process) *desk {
 }
 
 func TestADayAtTheCommandLine(t *testing.T) {
-	d := signedIn(t, start(t))
+	p := start(t)
+	d := signedIn(t, p)
 	var app, topic, changed struct{ ID, Name string }
 	d.mustJSON(&app, "apps", "create", "Quotes")
 	d.mustJSON(&topic, "topics", "create", "Quotes", "Paris")
@@ -88,6 +90,16 @@ func TestADayAtTheCommandLine(t *testing.T) {
 	d.must("{\"n\":1}\n\n{\"n\":2}\n", "publish", "Lyon", "--lines")
 	if got := d.must("", "explain", "Lyon"); !strings.Contains(got, "Topic") || !strings.Contains(got, "Newest") {
 		t.Errorf("explain says %s", got)
+	}
+	live, err := http.Get("http://" + p.Subscriber + "/v1/topics/" + topic.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer live.Body.Close()
+	var connections struct{ Items []struct{ ID string } }
+	signIn(t, p).must(http.StatusOK, "GET", "/api/v1/admin/connections", nil, &connections)
+	if got := d.must("", "explain", connections.Items[0].ID); !strings.Contains(got, topic.ID) || !strings.Contains(got, "Connected") || !strings.Contains(got, "From") {
+		t.Errorf("explain says of a connection: %s", got)
 	}
 	for flag, want := range map[string]string{
 		"--json":    `{"n":2}` + "\n",

@@ -103,7 +103,7 @@ func (a *api) explain(ctx context.Context, topicID string) (*explanation, error)
 	out.Reasons = append(out.Reasons, publicationReasons(access, &lately)...)
 	for _, r := range a.Connections.Refusals(topicID) {
 		out.Reasons = append(out.Reasons, reason{
-			Code: "subscribers_refused", Message: fmt.Sprintf("Subscribers were refused with %d: %s", r.Code, r.Message), Since: moment(r.Last), Count: int64(r.Count),
+			Code: "subscribers_refused", Message: fmt.Sprintf("Subscribers were refused, or their streams ended, with %d: %s", r.Code, r.Message), Since: moment(r.Last), Count: int64(r.Count),
 		})
 	}
 	return out, nil
@@ -162,7 +162,11 @@ func publicationReasons(access *catalog.Access, l *router.Lately) []reason {
 		add("nothing_published", "Nothing was published yet", time.Time{}, 0)
 	}
 	if r := l.Identical; r.Count > 0 {
-		add("identical", "The last publications said what was known; identical content is not sent", r.Last, r.Count)
+		message := "The last publications said what was known; identical content is not sent"
+		if p := access.Topic.Publisher.Payload; p.Type == freshet.PayloadItem {
+			message = "The last publications said what was known, or their items had no identifier at " + p.ItemIDPath.String() + "; neither is sent"
+		}
+		add("identical", message, r.Last, r.Count)
 	}
 	if r := l.Dropped; r.Count > 0 {
 		add("dropped", "Publications were dropped because nobody was subscribed; force_publishing is false", r.Last, r.Count)

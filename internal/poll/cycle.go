@@ -110,7 +110,7 @@ func (s *source) settle(asked *plan, got *answer, err error) time.Duration {
 	switch {
 	case err == nil:
 		s.failures, s.notBefore = 0, time.Time{}
-		s.outage.end(ctx, s)
+		s.outage.end(ctx, s, "data source answers again")
 		return vary(asked.every)
 	case s.p.ctx.Err() != nil:
 		return asked.every

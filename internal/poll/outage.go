@@ -50,8 +50,8 @@ func (o *outage) tell(ctx context.Context, s *source, f *freshet.SourceFailure, 
 	o.notify(ctx, s)
 }
 
-// end takes back what was told, also by a node that polled the topic before.
-func (o *outage) end(ctx context.Context, s *source) {
+// end takes back what was told, also by a node that polled the topic before, and logs why.
+func (o *outage) end(ctx context.Context, s *source, why string) {
 	o.since = time.Time{}
 	name := freshet.SourceClaim(s.id)
 	if !o.looked {
@@ -68,7 +68,7 @@ func (o *outage) end(ctx context.Context, s *source) {
 		s.p.log.Warn("recovery of a data source could not be told", "topic", s.id, "err", err)
 		return
 	}
-	s.p.log.Info("data source answers again", "topic", s.id)
+	s.p.log.Info(why, "topic", s.id)
 	o.told, o.fatal = "", false
 	o.notify(ctx, s)
 }

@@ -310,7 +310,7 @@ func (s *source) finish() {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.p.ctx), loadTimeout)
 	defer cancel()
-	s.outage.end(ctx, s)
+	s.outage.end(ctx, s, "data source that failed is not asked any more")
 	if why == left {
 		s.retire(ctx)
 	}

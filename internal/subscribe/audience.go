@@ -36,6 +36,8 @@ type registry struct {
 	finished   chan struct{}
 	wake       chan struct{} // of run; holds one
 
+	refusals refusals
+
 	// Guarded by mu.
 	mu        sync.Mutex
 	audiences map[askKey]*audience
@@ -503,6 +505,8 @@ func (r *registry) endGroup(g *group, reason error) {
 	n := g.members
 	r.mu.Unlock()
 	r.stats.ended[codes[freshet.KindOf(reason)]].Add(uint64(n))
+	f := newFailure(reason, g.key.legacy, time.Now())
+	r.refusals.add(g.audience.topic.ID, &f, uint64(n), time.Now())
 	g.end(reason)
 }
 

@@ -91,8 +91,8 @@ func (s *Server) Cut(id string) bool {
 	return s.fanout.Cut(id, final)
 }
 
-// refusals remembers with which errors subscribers of topics were answered lately, for whoever asks why nothing arrives. When
-// there are too many topics it begins anew.
+// refusals remembers with which errors subscribers of topics were answered, or their streams ended, lately, for whoever asks why
+// nothing arrives. When there are too many topics it begins anew.
 type refusals struct {
 	mu     sync.Mutex
 	topics map[string]map[int]*freshet.Refusal // Guarded by mu.
@@ -104,8 +104,8 @@ const (
 	refusalsFor      = time.Hour
 )
 
-func (r *refusals) add(topicID string, f *failure, now time.Time) {
-	if !freshet.IsID(topicID) {
+func (r *refusals) add(topicID string, f *failure, subscribers uint64, now time.Time) {
+	if !freshet.IsID(topicID) || subscribers == 0 {
 		return
 	}
 	r.mu.Lock()
@@ -123,13 +123,13 @@ func (r *refusals) add(topicID string, f *failure, now time.Time) {
 		one = &freshet.Refusal{Code: f.Code}
 		byCode[f.Code] = one
 	}
-	one.Count++
+	one.Count += subscribers
 	one.Message, one.Last = f.Message, now
 }
 
-// Refusals returns with which errors subscribers of a topic were answered on this node in the last hour.
+// Refusals returns with which errors subscribers of a topic were answered, or their streams ended, on this node in the last hour.
 func (s *Server) Refusals(topicID string) []freshet.Refusal {
-	r := &s.refusals
+	r := &s.audience.refusals
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var all []freshet.Refusal

@@ -108,3 +108,17 @@ func TestRefusalsAreRememberedByTopic(t *testing.T) {
 		}
 	})
 }
+
+func TestStreamsThatEndedAreRememberedByTopic(t *testing.T) {
+	forEachPath(t, options{}, func(t *testing.T, h *harness) {
+		topic := h.polled("https://api.example.com/quotes")
+		s := h.get("/v1/topics/"+topic.ID, nil)
+		defer s.close()
+		waitFor(t, func() bool { return h.server.Connections() == 1 })
+		h.fail(topic, failure(freshet.SourceUnreachable, true))
+		s.expectCode(60100)
+		if got := h.server.Refusals(topic.ID); len(got) != 1 || got[0].Code != 60100 || got[0].Count != 1 || got[0].Message != "It fails" {
+			t.Errorf("%+v", got)
+		}
+	})
+}

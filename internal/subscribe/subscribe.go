@@ -104,7 +104,6 @@ type Server struct {
 	headers  map[sse.Encoding]*fanout.Header
 	audience *registry
 
-	refusals    refusals
 	connections atomic.Int64
 	draining    atomic.Bool
 	drained     chan struct{} // closed when draining begins
@@ -326,7 +325,7 @@ func (q *request) prefix() []byte {
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, q *request, err error) {
 	f := newFailure(err, q.legacy, time.Now())
 	s.audience.stats.refused[f.Code].Add(1)
-	s.refusals.add(q.ask.TopicID, &f, time.Now())
+	s.audience.refusals.add(q.ask.TopicID, &f, 1, time.Now())
 	s.logFailure(r, f, err)
 	if q.longPoll {
 		s.answer(w, r, q, []answeredEvent{{Event: "error", Data: f.json()}})
