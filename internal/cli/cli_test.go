@@ -229,6 +229,7 @@ func TestHealthcheckExitsWithZeroOrOne(t *testing.T) {
 		want       outcome
 	}{
 		{"ready", `{"ready":true,"phase":"serving"}`, 200, outcome{0, "ready\n", ""}},
+		{"ready without its database", `{"ready":true,"phase":"serving","checks":{"store":"it is away","grid":"ok"}}`, 200, outcome{0, "ready, but store: it is away\n", ""}},
 		{"draining", `{"ready":false,"phase":"draining"}`, 503, outcome{1, "", "freshet: not ready: draining\n"}},
 		{"a broken dependency", `{"phase":"serving","checks":{"store":"ok","grid":"no quorum"}}`, 503, outcome{1, "", "freshet: not ready: serving; grid: no quorum\n"}},
 		{"something else on the port", `<html>`, 404, outcome{1, "", "freshet: not ready: the answer was 404 Not Found\n"}},

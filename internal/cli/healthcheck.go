@@ -47,43 +47,49 @@ freshet healthcheck --admin-listen 10.0.0.5:8001 --timeout 1s`,
 			if live {
 				path, said = "/livez", "alive"
 			}
-			if err := askHealth(ctx, effective.Settings.Admin.Listen, path); err != nil {
+			but, err := askHealth(ctx, effective.Settings.Admin.Listen, path)
+			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(p.stdout, said)
+			_, err = fmt.Fprintln(p.stdout, said+but)
 			return err
 		},
 	}
 	addSettings(cmd, func(e *settings.Entry) bool { return e.Key == "admin.listen" })
 	cmd.Flags().DurationVar(&timeout, "timeout", 3*time.Second, "How long to wait for the answer")
-	cmd.Flags().BoolVar(&live, "live", false, "Ask only whether it is alive: a server without its database is, but not ready")
+	cmd.Flags().BoolVar(&live, "live", false, "Ask only whether it is alive: a server that starts, drains or has lost its cluster is, but not ready")
 	return cmd
 }
 
 // unhealthy exits with 1 whatever is wrong: container engines reserve other codes.
 func unhealthy(err error) error { return &failure{error: err, code: 1} }
 
-func askHealth(ctx context.Context, listen, path string) error {
+// askHealth returns what to add to a good answer: a server may be ready for what it can do without a dependency.
+func askHealth(ctx context.Context, listen, path string) (but string, err error) {
 	address := "http://" + reachable(listen) + path
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return err
+		return "", err
 	}
 	// No proxy from the environment: the server is here, or addressed directly.
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Do(req)
 	if err != nil {
-		return &failure{
+		return "", &failure{
 			error: freshet.Wrap(freshet.Unavailable, cause(err), "no answer from "+address),
 			hint:  "is the server running? --admin-listen names its admin listener",
 			code:  1,
 		}
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode == http.StatusOK {
-		return nil
+	phase, bad := reasons(resp)
+	if resp.StatusCode != http.StatusOK {
+		return "", unhealthy(freshet.Errorf(freshet.Unavailable, "not ready: %s", strings.Join(append([]string{phase}, bad...), "; ")))
 	}
-	return unhealthy(freshet.Errorf(freshet.Unavailable, "not ready: %s", reasons(resp)))
+	if len(bad) > 0 {
+		but = ", but " + strings.Join(bad, "; ")
+	}
+	return but, nil
 }
 
 // reachable turns an address to listen on into one to connect to.
@@ -106,21 +112,20 @@ func cause(err error) error {
 	return err
 }
 
-// reasons reads the report of /readyz into one line.
-func reasons(resp *http.Response) string {
+// reasons reads the report of /readyz.
+func reasons(resp *http.Response) (phase string, bad []string) {
 	var rep struct {
 		Phase  string            `json:"phase"`
 		Checks map[string]string `json:"checks"`
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, 64<<10)).Decode(&rep); err != nil || rep.Phase == "" {
-		return "the answer was " + resp.Status
+		return "the answer was " + resp.Status, nil
 	}
-	var bad []string
 	for name, answer := range rep.Checks {
 		if answer != "ok" {
 			bad = append(bad, name+": "+answer)
 		}
 	}
 	slices.Sort(bad)
-	return strings.Join(append([]string{rep.Phase}, bad...), "; ")
+	return rep.Phase, bad
 }

@@ -72,7 +72,7 @@ func (s supervisor) follow(ctx context.Context, ready <-chan string, over <-chan
 func (s supervisor) beat(ctx context.Context, admin string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.watchdog/3)
 	defer cancel()
-	if askHealth(ctx, admin, "/livez") == nil {
+	if _, err := askHealth(ctx, admin, "/livez"); err == nil {
 		s.say("WATCHDOG=1")
 	}
 }
