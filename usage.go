@@ -4,8 +4,8 @@ import "time"
 
 // Usage is what was used in some time, by a topic or by everything above it.
 type Usage struct {
-	Messages         int64         // events handed to subscribers
-	Bytes            int64         // sent to subscribers, with headers and heartbeats
+	Messages         int64         // snapshots and patches handed to subscribers
+	Bytes            int64         // sent to subscribers, with headers, errors and heartbeats
 	FullBytes        int64         // what that would have been had every event carried the whole document
 	Publications     int64         // taken from publishers, and from polls that brought a document
 	Polls            int64         // requests to a data source

@@ -23,8 +23,8 @@ type Usage interface {
 
 // UsageCounts is exported because the library looks only into such structs where they are embedded.
 type UsageCounts struct {
-	Messages          int64 `json:"messages" example:"1200" doc:"Events handed to subscribers"`
-	Bytes             int64 `json:"bytes" example:"96000" doc:"Sent to subscribers, with headers and heartbeats; without what TLS and HTTP/2 add"`
+	Messages          int64 `json:"messages" example:"1200" doc:"Snapshots and patches handed to subscribers; errors and heartbeats are none"`
+	Bytes             int64 `json:"bytes" example:"96000" doc:"Sent to subscribers, with headers, errors and heartbeats; without what TLS, HTTP/2 and chunks add, and without what those got who were refused"`
 	FullBytes         int64 `json:"full_bytes" example:"2400000" doc:"What that would have been had every event carried the whole document; an estimate for compressed streams"`
 	BytesSaved        int64 `json:"bytes_saved" example:"2304000" doc:"The difference"`
 	Publications      int64 `json:"publications" example:"100" doc:"Taken from publishers, and from polls that brought a document"`

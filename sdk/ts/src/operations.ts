@@ -378,7 +378,7 @@ export type TopReport = {
 };
 
 export type TopUsage = {
-  /** Sent to subscribers, with headers and heartbeats; without what TLS and HTTP/2 add */
+  /** Sent to subscribers, with headers, errors and heartbeats; without what TLS, HTTP/2 and chunks add, and without what those got who were refused */
   bytes: number;
   /** The difference */
   bytes_saved: number;
@@ -390,7 +390,7 @@ export type TopUsage = {
   full_bytes: number;
   /** Of the user, app or topic; it may be gone meanwhile */
   id: string;
-  /** Events handed to subscribers */
+  /** Snapshots and patches handed to subscribers; errors and heartbeats are none */
   messages: number;
   /** Requests to the data source */
   polls: number;
@@ -481,7 +481,7 @@ export type Trial = {
 };
 
 export type UsageCounts = {
-  /** Sent to subscribers, with headers and heartbeats; without what TLS and HTTP/2 add */
+  /** Sent to subscribers, with headers, errors and heartbeats; without what TLS, HTTP/2 and chunks add, and without what those got who were refused */
   bytes: number;
   /** The difference */
   bytes_saved: number;
@@ -491,7 +491,7 @@ export type UsageCounts = {
   delivery_lag: DeliveryLag;
   /** What that would have been had every event carried the whole document; an estimate for compressed streams */
   full_bytes: number;
-  /** Events handed to subscribers */
+  /** Snapshots and patches handed to subscribers; errors and heartbeats are none */
   messages: number;
   /** Requests to the data source */
   polls: number;
@@ -506,7 +506,7 @@ export type UsageCounts = {
 };
 
 export type UsageHour = {
-  /** Sent to subscribers, with headers and heartbeats; without what TLS and HTTP/2 add */
+  /** Sent to subscribers, with headers, errors and heartbeats; without what TLS, HTTP/2 and chunks add, and without what those got who were refused */
   bytes: number;
   /** The difference */
   bytes_saved: number;
@@ -518,7 +518,7 @@ export type UsageHour = {
   full_bytes: number;
   /** When the hour began */
   hour: string;
-  /** Events handed to subscribers */
+  /** Snapshots and patches handed to subscribers; errors and heartbeats are none */
   messages: number;
   /** Requests to the data source */
   polls: number;
