@@ -398,3 +398,23 @@ func TestTheDeskDoesNotWaitForABodyWithoutEnd(t *testing.T) {
 		t.Errorf("then %v", err)
 	}
 }
+
+func TestHTTP2PassesTheDesk(t *testing.T) {
+	s := serveDesk(t, true, publish.Options{})
+	var only http.Protocols
+	only.SetUnencryptedHTTP2(true)
+	transport := &http.Transport{Protocols: &only}
+	defer transport.CloseIdleConnections()
+	for range 2 {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.address+"/publish/v1/topics/"+deskTopic, strings.NewReader(`{"a":1}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header = http.Header{"Content-Type": {"application/json"}, "X-Sd-Publisher-Key": {"good"}}
+		resp, err := transport.RoundTrip(r)
+		if err != nil || resp.StatusCode != http.StatusNoContent || resp.ProtoMajor != 2 {
+			t.Fatal(resp, err)
+		}
+		resp.Body.Close()
+	}
+}
