@@ -129,9 +129,9 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // route finds the API, runs its plugins and passes the request on.
 func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 	framed := httpkit.Framing(r)
-	if framed == httpkit.FramedTwice {
+	if a := ambiguous[framed]; a != nil {
 		w.Header().Set("Connection", "close") // what follows may be taken for a request, or for a body
-		ambiguous.write(w)
+		a.write(w)
 		return
 	}
 	if r.Method == http.MethodTrace || r.Method == http.MethodConnect {
@@ -191,8 +191,11 @@ func unfit(r *http.Request, path string) *answer {
 	return nil
 }
 
-// ambiguous is the answer for a request that has two ends, depending on who reads it.
-var ambiguous = &answer{status: http.StatusBadRequest, message: "A request has either Content-Length or Transfer-Encoding, not both"}
+// ambiguous has the answers for requests that end in one place or another, depending on who reads them.
+var ambiguous = map[httpkit.Framed]*answer{
+	httpkit.FramedTwice:   {status: http.StatusBadRequest, message: "A request has either Content-Length or Transfer-Encoding, not both"},
+	httpkit.FramedLoosely: {status: http.StatusBadRequest, message: "The lines of a request end in CR and LF, not in LF alone"},
+}
 
 // notForProxies is the answer for what would show a client the headers that we add, or make a tunnel of us.
 var notForProxies = &answer{status: http.StatusMethodNotAllowed, message: "Method not allowed",

@@ -269,6 +269,8 @@ func TestAmbiguousRequestsAreRefused(t *testing.T) {
 		"chunks and a length":     "POST /quote/both HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n" + smuggled,
 		"chunks in HTTP/1.0":      "POST /quote/both HTTP/1.0\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n" + smuggled,
 		"both, for the platform":  "POST /api/v1/apps HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n" + smuggled,
+		"lines without CR":        "POST /quote HTTP/1.1\nHost: x\nContent-Length: 2\n\nok",
+		"a line without CR":       "GET /quote HTTP/1.1\r\nHost: x\nX-A: b\r\n\r\n",
 		"two hosts":               "GET /quote HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n",
 		"no host":                 "GET /quote HTTP/1.1\r\n\r\n",
 		"negative length":         "POST /quote HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",

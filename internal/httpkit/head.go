@@ -79,16 +79,24 @@ const (
 	FramedOnce    Framed = iota // in one way at most
 	FramedTwice                 // in two ways; readers differ in which one they believe
 	FramedUnknown               // by chunks at least; the head was not seen
+	FramedLoosely               // in lines that not everybody takes for lines
 )
 
 // Framing reports how a request was framed. Only a request with chunks, or one of HTTP/1.0, where chunks mean nothing but are
-// believed by some, can be framed twice without the library refusing it.
+// believed by some, can be framed twice without the library refusing it. Any request can have lines that end in LF alone, which
+// the library accepts.
 func Framing(r *http.Request) Framed {
-	chunked := len(r.TransferEncoding) > 0
-	if r.ProtoMajor != 1 || !chunked && r.ProtoMinor > 0 {
+	if r.ProtoMajor != 1 {
 		return FramedOnce
 	}
-	head := headOf(r.Context())
+	head := bytes.TrimLeft(headOf(r.Context()), "\r\n")
+	if hasLooseLines(head) {
+		return FramedLoosely
+	}
+	chunked := len(r.TransferEncoding) > 0
+	if !chunked && r.ProtoMinor > 0 {
+		return FramedOnce
+	}
 	length, chunks := framingFields(head)
 	switch {
 	case chunks && (length || r.ProtoMinor == 0):
@@ -106,9 +114,22 @@ func headOf(ctx context.Context) []byte {
 	return nil
 }
 
-// framingFields reports which of the two fields a head has. The library accepts lines that end in LF alone, so they count.
+// hasLooseLines reports whether a line of a head ends in LF alone.
+func hasLooseLines(head []byte) bool {
+	for {
+		end := bytes.IndexByte(head, '\n')
+		switch {
+		case end < 0 || end == 1 && head[0] == '\r':
+			return false // what follows is the body
+		case end == 0 || head[end-1] != '\r':
+			return true
+		}
+		head = head[end+1:]
+	}
+}
+
+// framingFields reports which of the two fields a head has.
 func framingFields(head []byte) (length, chunks bool) {
-	head = bytes.TrimLeft(head, "\r\n")
 	for line := range bytes.Lines(head) {
 		line = bytes.TrimRight(line, "\r\n")
 		if len(line) == 0 {
