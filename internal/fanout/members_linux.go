@@ -39,8 +39,8 @@ type members struct {
 // Bounds of the distance between two passes over a group: what is worth waiting for when publications follow each other
 // closely, and what waiting may cost in latency. A few subscribers are quicker served than waited for.
 const (
-	minPace  = 4 * time.Millisecond
-	maxPace  = 6 * time.Millisecond
+	minPace  = 2 * time.Millisecond
+	maxPace  = 3 * time.Millisecond
 	fewConns = 16
 )
 
