@@ -33,6 +33,9 @@ type Grid interface {
 // ErrConflict says that a topic's newest document is not the one that a Put expected: read again, and decide again.
 var ErrConflict = errors.New("grid: the document changed meanwhile")
 
+// ErrRepeated says that a document was put before, by the name that Once gives it; where it went is not known.
+var ErrRepeated = errors.New("grid: the document was put before")
+
 // Documents keeps the newest document of each topic until its TTL.
 type Documents interface {
 	// Document returns the topic's newest document. Nothing published yet, or everything expired, is the zero
@@ -75,6 +78,10 @@ type Document struct {
 	// work: a node that holds another version than PatchFrom compares for itself.
 	Patch     []byte
 	PatchFrom freshet.Position
+
+	// Once names the publication, if it may come again because nobody knows whether it was stored. Put returns ErrRepeated if it was,
+	// in the last two minutes. Only an engine that outlives the process needs it.
+	Once string
 
 	// Trace is the traceparent of the publication, for nodes that follow it to their subscribers; empty if nobody does. It reaches
 	// watches that are told of a new document, and need not be part of what is read.

@@ -33,6 +33,7 @@ const (
 	codeWrongSequence  = 10071
 	codeBusySubject    = 10164 // another write to the subject is under way
 	codeTooLarge       = 10054
+	codeUnderWay       = 10158 // a message of the same name is being stored
 	codeOverlap        = 10065 // of the subjects of two streams
 	codeReplicas       = 10074 // one server alone keeps one copy
 )
@@ -65,6 +66,7 @@ type write struct {
 	replaces mark   // of the message that is expected; 0 if there is none
 	ttl      time.Duration
 	trace    string // of the publication, if somebody follows it
+	once     string // a name under which the server stores one message only, for two minutes
 	body     []byte
 }
 
@@ -86,6 +88,9 @@ func (w *write) message() *nats.Msg {
 		seconds := int64((max(w.ttl, minTTL) + time.Second - 1) / time.Second)
 		msg.Header["Nats-TTL"] = []string{strconv.FormatInt(seconds, 10)}
 	}
+	if w.once != "" {
+		msg.Header[nats.MsgIdHdr] = []string{w.once}
+	}
 	if w.trace != "" {
 		msg.Header[traceHeader] = []string{w.trace}
 	}
@@ -101,14 +106,18 @@ func (n *NATS) publish(ctx context.Context, w *write) (seq uint64, err error) {
 		return 0, err
 	}
 	var ack struct {
-		Error *apiError `json:"error"`
-		Seq   uint64    `json:"seq"`
+		Error     *apiError `json:"error"`
+		Seq       uint64    `json:"seq"`
+		Duplicate bool      `json:"duplicate"`
 	}
 	if err := json.Unmarshal(answer.Data, &ack); err != nil {
 		return 0, err
 	}
 	if ack.Error != nil {
 		return 0, ack.Error
+	}
+	if ack.Duplicate {
+		return 0, ErrRepeated
 	}
 	return ack.Seq, nil
 }
@@ -127,7 +136,12 @@ func (n *NATS) store(ctx context.Context, w *write, m mark) (seq uint64, err err
 		switch {
 		case err == nil:
 			return seq, nil
-		case hasCode(err, codeBusySubject):
+		case errors.Is(err, ErrRepeated):
+			if seq, err := n.whose(ctx, w, m); err == nil || errors.Is(err, errOvertaken) {
+				return seq, err // by an earlier try of our own
+			}
+			return 0, ErrRepeated
+		case hasCode(err, codeBusySubject), hasCode(err, codeUnderWay):
 			if !pause(ctx, time.Duration(1+rand.IntN(4))*time.Millisecond) {
 				return 0, unknown(err)
 			}

@@ -369,7 +369,9 @@ func (n *NATS) put(ctx context.Context, s *topicSlot, h held, doc Document) (fre
 	s.mu.Lock()
 	s.own[m] = &doc
 	s.mu.Unlock()
-	seq, err := n.store(ctx, n.docWrite(s, rec, h.seq, h.mark()), m)
+	w := n.docWrite(s, rec, h.seq, h.mark())
+	w.once = doc.Once
+	seq, err := n.store(ctx, w, m)
 	s.mu.Lock()
 	delete(s.own, m)
 	if err == nil && s.held.relation(rec, seq) == newer {

@@ -2,6 +2,8 @@ package router_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"net"
 	"os"
@@ -184,6 +186,54 @@ func TestNobodyIsTakenBack(t *testing.T) {
 	}
 	if got := string(feed.Begin(never).Bytes); !strings.Contains(got, `data: {"n":1}`) {
 		t.Errorf("whoever names an event that never was gets %s", got)
+	}
+}
+
+// TestAPublicationWhoseNodeDiedIsNotMadeTwice: it was stored, and the node could not note that any more.
+func TestAPublicationWhoseNodeDiedIsNotMadeTwice(t *testing.T) {
+	t.Parallel()
+	g := cluster(t, 1, time.Hour)[0]
+	r := router.New(g, router.Options{})
+	defer r.Close()
+	topic := freshet.Topic{ID: freshet.NewID(), Publisher: freshet.Publisher{Type: freshet.HTTPPost, Payload: freshet.Payload{Type: freshet.PayloadSnapshot}}}
+	publish := func(p router.Publication) router.Outcome {
+		t.Helper()
+		out, err := r.Publish(t.Context(), &topic, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	add := func(value int, key string) router.Publication {
+		return router.Publication{Body: fmt.Appendf(nil, `[{"op":"add","path":"/-","value":%d}]`, value), Form: router.JSONPatch, IdempotencyKey: key}
+	}
+	publish(router.Publication{Body: []byte(`[]`)})
+	publish(add(1, "key"))
+	want := `[1`
+	for i := range 20 {
+		publish(add(2+i, ""))
+		want += fmt.Sprint(",", 2+i)
+	}
+	sum := sha256.Sum256([]byte("key"))
+	claim := "publication/" + topic.ID + "/" + hex.EncodeToString(sum[:16])
+	held, err := g.Value(t.Context(), claim)
+	if err != nil || held == "" {
+		t.Fatal("there is no claim to lose", err)
+	}
+	body, _, _ := strings.Cut(held, " ")
+	for _, left := range []string{"", body + " pending and dead"} {
+		if _, err := g.Swap(t.Context(), claim, held, left, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if out := publish(add(1, "key")); !out.Replayed {
+			t.Errorf("the outcome is %+v", out)
+		}
+		if held, err = g.Value(t.Context(), claim); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, _, err := r.Document(t.Context(), topic); err != nil || string(got) != want+"]" {
+		t.Errorf("the document is %s, %v", got, err)
 	}
 }
 

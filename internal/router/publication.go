@@ -25,6 +25,7 @@ type Publication struct {
 
 	// IdempotencyKey, unless empty, makes repetitions of the same publication within 24 hours do nothing.
 	IdempotencyKey string
+	once           string // the same for all its repetitions
 
 	// Gone, unless nil, reports whether the publisher has given up. It is asked right before the publication takes effect: what
 	// was given up must not come after what was published since.

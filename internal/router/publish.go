@@ -28,6 +28,7 @@ func (r *Router) Publish(ctx context.Context, topic *freshet.Topic, p Publicatio
 	if err != nil || earlier != nil {
 		return deref(earlier), err
 	}
+	p.once = claim.name + "/" + claim.body
 	out, err := r.publish(ctx, topic, p)
 	claim.settle(ctx, out, err)
 	return out, err
@@ -98,7 +99,7 @@ func (t *topic) publish(ctx context.Context, p Publication, force bool) (Outcome
 			return Outcome{Position: pos, Dropped: true}, nil
 		}
 	}
-	doc := grid.Document{Content: t.contentOf(next.State, held), At: now, Patch: next.Change.Patch, PatchFrom: pos}
+	doc := grid.Document{Content: t.contentOf(next.State, held), At: now, Patch: next.Change.Patch, PatchFrom: pos, Once: p.once}
 	if next.Change.Kind == jsonpatch.Same {
 		if pos.IsZero() {
 			return Outcome{}, nil // an empty publication, which changes nothing whatever there is
@@ -108,7 +109,11 @@ func (t *topic) publish(ctx context.Context, p Publication, force bool) (Outcome
 		}
 		doc.Renewal = true
 	}
-	if doc.Position, err = t.put(ctx, span, pos, doc); err != nil {
+	doc.Position, err = t.put(ctx, span, pos, doc)
+	if errors.Is(err, grid.ErrRepeated) {
+		return Outcome{Replayed: true}, nil // whoever stored it did not live to say where
+	}
+	if err != nil {
 		return Outcome{}, err
 	}
 	return Outcome{Position: doc.Position, Changed: !doc.Renewal}, nil
@@ -238,8 +243,12 @@ type claim struct {
 
 const (
 	claimWindow   = 24 * time.Hour
-	pendingWindow = time.Minute // how long a publication that died with its node blocks its repetition
+	pendingWindow = time.Minute // after which a publication that died with its node is forgotten, if nobody repeats it
 	pendingMark   = "pending"
+
+	claimPatience = 3 * time.Second // with a publication under way; then its node is taken for dead
+	claimLook     = 100 * time.Millisecond
+	maxClaimants  = 3
 )
 
 // claim returns the claim, or the outcome of the earlier publication that has it.
@@ -247,20 +256,47 @@ func (r *Router) claim(ctx context.Context, topicID string, p Publication) (*cla
 	c := &claim{grid: r.grid, name: "publication/" + topicID + "/" + fingerprint([]byte(p.IdempotencyKey)), body: fingerprint(p.Body)}
 	c.pending = c.body + " " + pendingMark + " " + freshet.NewID()
 	held, err := r.grid.Swap(ctx, c.name, "", c.pending, pendingWindow)
-	if err != nil || held == c.pending {
-		return c, nil, err
+	for range maxClaimants {
+		if err != nil || held == c.pending {
+			return c, nil, err
+		}
+		body, outcome, _ := strings.Cut(held, " ")
+		if body != c.body {
+			return nil, nil, freshet.Errorf(freshet.Conflict, "This Idempotency-Key was used for another publication")
+		}
+		if !strings.HasPrefix(outcome, pendingMark) {
+			pos, _ := freshet.ParsePosition(outcome)
+			return nil, &Outcome{Position: pos, Replayed: true}, nil
+		}
+		held, err = c.succeed(ctx, held)
 	}
-	body, outcome, _ := strings.Cut(held, " ")
-	if body != c.body {
-		return nil, nil, freshet.Errorf(freshet.Conflict, "This Idempotency-Key was used for another publication")
+	e := freshet.Errorf(freshet.Conflict, "A publication with this Idempotency-Key is still under way")
+	e.RetryAfter = time.Second
+	return nil, nil, e
+}
+
+// succeed waits for a publication under way and returns what holds the claim then. One that takes long may have died with its node,
+// whether it was stored or not: its claim is taken over. Should it live, the grid stores only one of the two.
+func (c *claim) succeed(ctx context.Context, held string) (string, error) {
+	for began := time.Now(); time.Since(began) < claimPatience; {
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-time.After(claimLook):
+		}
+		now, err := c.grid.Value(ctx, c.name)
+		if err != nil {
+			return "", err
+		}
+		if now == "" {
+			held = now // it failed
+			break
+		}
+		if now != held {
+			return now, nil
+		}
 	}
-	if strings.HasPrefix(outcome, pendingMark) {
-		e := freshet.Errorf(freshet.Conflict, "A publication with this Idempotency-Key is still under way")
-		e.RetryAfter = time.Second
-		return nil, nil, e
-	}
-	pos, _ := freshet.ParsePosition(outcome)
-	return nil, &Outcome{Position: pos, Replayed: true}, nil
+	return c.grid.Swap(ctx, c.name, held, c.pending, pendingWindow)
 }
 
 // settle records the outcome, or frees the key for another try. If it cannot, the claim frees itself soon; that is no reason to
