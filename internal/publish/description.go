@@ -127,7 +127,7 @@ func accepted() *huma.Response {
 	return &huma.Response{
 		Description: "The publication is stored and ordered",
 		Headers: map[string]*huma.Header{
-			"ETag":                         {Description: "The newest document's epoch and version; none if the publication was dropped because nobody is subscribed", Schema: &huma.Schema{Type: huma.TypeString}},
+			"ETag":                         {Description: "The newest document's epoch and version; none if the publication was dropped because nobody is subscribed, or was made before by a node that died over it", Schema: &huma.Schema{Type: huma.TypeString}},
 			"Idempotent-Replayed":          {Description: "true if an earlier request with the same Idempotency-Key had this effect", Schema: &huma.Schema{Type: huma.TypeString}},
 			"X-RateLimit-Limit-Minute":     {Description: "Publications the app may make in a minute", Schema: count},
 			"X-RateLimit-Remaining-Minute": {Description: "Publications left in this minute", Schema: count},
