@@ -62,10 +62,10 @@ func (h *held) pos() freshet.Position {
 }
 
 func (h *held) mark() mark {
-	if h.rec == nil || len(h.rec.marks) == 0 {
+	if h.rec == nil {
 		return 0
 	}
-	return h.rec.marks[0]
+	return h.rec.mark()
 }
 
 // relation is how a message stands to the one that is held.
@@ -81,7 +81,7 @@ func (h *held) relation(rec *record, seq uint64) relation {
 	switch {
 	case !h.known:
 		return newer
-	case seq == h.seq:
+	case seq == h.seq && rec.mark() == h.mark(): // a stream that was emptied uses its sequences again
 		return same
 	case seq == 0 && h.none():
 		return newer
@@ -95,7 +95,7 @@ func (h *held) relation(rec *record, seq uint64) relation {
 			return backwards // the stream forgot what is held here, and went on without it
 		}
 		return newer
-	case rec.step == h.rec.step && len(rec.marks) > 0 && rec.marks[0] == h.mark():
+	case rec.step == h.rec.step && len(rec.marks) > 0 && rec.mark() == h.mark():
 		return same
 	}
 	return backwards

@@ -100,6 +100,14 @@ func (r *record) covers(step uint64) bool {
 	return step < r.step && r.step-step <= uint64(len(r.deltas))
 }
 
+// mark is the mark of the write that made the message, or 0 if the server made it.
+func (r *record) mark() mark {
+	if len(r.marks) == 0 {
+		return 0
+	}
+	return r.marks[0]
+}
+
 // markAt is the mark of the write that made a step, if the message still tells.
 func (r *record) markAt(step uint64) (mark, bool) {
 	if step > r.step || r.step-step >= uint64(len(r.marks)) {

@@ -111,3 +111,17 @@ func TestHeldNeverGoesBack(t *testing.T) {
 		t.Errorf("what expired is cleaned up: %d", got)
 	}
 }
+
+// TestASequenceAloneIsNoProofOfSameness: an emptied stream counts from 1 again, and may come to where the held message was.
+func TestASequenceAloneIsNoProofOfSameness(t *testing.T) {
+	record := func(epoch string, m mark) *record {
+		return &record{marks: []mark{m}, pos: freshet.Position{Epoch: epoch, Version: 1}, step: 1}
+	}
+	h := held{known: true, rec: record("a", 1), seq: 7}
+	if got := h.relation(record("a", 1), 7); got != same {
+		t.Errorf("the same message: %v", got)
+	}
+	if got := h.relation(record("b", 2), 7); got != backwards {
+		t.Errorf("another message of the same sequence: %v", got)
+	}
+}
