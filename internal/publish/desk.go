@@ -104,12 +104,14 @@ func (d *Desk) begin(c *deskConn) bool {
 	return true
 }
 
-func (d *Desk) end(c *deskConn, taken bool) {
+// end reports whether the desk was closed meanwhile, perhaps after the last look at it.
+func (d *Desk) end(c *deskConn, taken bool) (closed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	c.isBusy = false
 	c.isPublisher = c.isPublisher || taken
 	d.busy.Done()
+	return d.closed || c.isClosing
 }
 
 // isLast reports whether the publication under way is the connection's last.
@@ -246,7 +248,11 @@ func (c *deskConn) take(read []byte) (taken bool, err error) {
 	if !c.desk.begin(c) {
 		return false, nil
 	}
-	defer func() { c.desk.end(c, taken) }()
+	defer func() {
+		if closed := c.desk.end(c, taken); closed && taken && err == nil {
+			err = io.EOF
+		}
+	}()
 	return c.answer(req, inside, read[req.headLen:])
 }
 
