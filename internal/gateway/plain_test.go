@@ -64,7 +64,7 @@ func FuzzShortAnswersAreWhatTheLibraryReads(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, sent []byte) {
 		if len(sent) == 0 || len(sent) > 4096 {
-			t.Skip()
+			return
 		}
 		c := &straightConn{in: bufio.NewReader(bytes.NewReader(sent))}
 		if _, err := c.in.Peek(1); err != nil {

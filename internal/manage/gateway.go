@@ -15,6 +15,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/httpkit"
 )
 
 // gatewayPath is where admins find the gateway's administration, which has its own paths below it.
@@ -197,15 +198,16 @@ func (a *api) passOn(ctx context.Context, method string, u *url.URL, body map[st
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	got := &captured{header: http.Header{}, status: http.StatusOK}
+	got := httpkit.NewAnswer()
 	a.Gateway.ServeHTTP(got, r)
-	if got.status >= http.StatusBadRequest {
-		return nil, got.err()
+	text := got.Body.Bytes()
+	switch {
+	case got.Status >= http.StatusBadRequest:
+		return nil, gatewayError(got.Status, text)
+	case len(text) == 0:
+		return &gatewayAnswer{Status: got.Status}, nil
 	}
-	if got.body.Len() == 0 {
-		return &gatewayAnswer{Status: got.status}, nil
-	}
-	return &gatewayAnswer{Status: got.status, ContentType: "application/json", Body: withOwnNext(got.body.Bytes())}, nil
+	return &gatewayAnswer{Status: got.Status, ContentType: "application/json", Body: withOwnNext(text)}, nil
 }
 
 // withOwnNext makes the address of the next page one of ours.
@@ -231,30 +233,19 @@ func withOwnNext(text []byte) []byte {
 	return rewritten
 }
 
-// captured is an answer of the administration.
-type captured struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-func (c *captured) Header() http.Header         { return c.header }
-func (c *captured) WriteHeader(status int)      { c.status = status }
-func (c *captured) Write(p []byte) (int, error) { return c.body.Write(p) }
-
 var gatewayKinds = map[int]freshet.Kind{
 	http.StatusBadRequest: freshet.Invalid, http.StatusNotFound: freshet.NotFound, http.StatusMethodNotAllowed: freshet.MethodNotAllowed,
 	http.StatusConflict: freshet.Conflict, http.StatusRequestEntityTooLarge: freshet.TooLarge, http.StatusServiceUnavailable: freshet.Unavailable,
 }
 
-// err is a refusal in our words: the administration has a message, or one or several for each field at fault.
-func (c *captured) err() error {
-	kind, known := gatewayKinds[c.status]
+// gatewayError is a refusal in our words: the administration has a message, or one or several for each field at fault.
+func gatewayError(status int, text []byte) error {
+	kind, known := gatewayKinds[status]
 	if !known {
-		return freshet.Errorf(freshet.Internal, "the gateway's administration answered %d", c.status)
+		return freshet.Errorf(freshet.Internal, "the gateway's administration answered %d", status)
 	}
 	var members map[string]any
-	_ = json.Unmarshal(c.body.Bytes(), &members) // without members, the kind has to do
+	_ = json.Unmarshal(text, &members) // without members, the kind has to do
 	e := freshet.Errorf(kind, "The gateway does not accept this")
 	for _, field := range slices.Sorted(maps.Keys(members)) {
 		for _, m := range texts(members[field]) {

@@ -115,9 +115,7 @@ func TestRefusalsOfTheGatewayAreErrorsOfThisAPI(t *testing.T) {
 
 func TestTroubleOfTheGatewayIsTroubleOfThisAPI(t *testing.T) {
 	for status, want := range map[int]freshet.Kind{503: freshet.Unavailable, 500: freshet.Internal, 502: freshet.Internal} {
-		c := captured{status: status}
-		c.body.WriteString(`{"message":"secret"}`)
-		if got := freshet.KindOf(c.err()); got != want {
+		if got := freshet.KindOf(gatewayError(status, []byte(`{"message":"secret"}`))); got != want {
 			t.Errorf("%d: %v", status, got)
 		}
 	}

@@ -192,25 +192,16 @@ func (c *deskConn) accept(out router.Outcome, budget httpkit.Budget, isLast bool
 
 // refuse sends the answer of a publication that was not taken.
 func (c *deskConn) refuse(path string, budget httpkit.Budget, reason error, isLast bool) error {
-	a := &answer{header: http.Header{"Vary": {"Origin"}, "Date": {time.Now().UTC().Format(http.TimeFormat)}}}
-	budget.SetHeaders(a.header)
+	a := httpkit.NewAnswer()
+	a.Header().Set("Vary", "Origin")
+	a.Header().Set("Date", time.Now().UTC().Format(http.TimeFormat))
+	budget.SetHeaders(a.Header())
 	r := (&http.Request{Method: http.MethodPost, URL: &url.URL{Path: path}}).WithContext(c.ctx)
 	httpkit.WriteError(a, r, c.desk.api.log, reason)
-	response := http.Response{StatusCode: a.status, ProtoMajor: 1, ProtoMinor: 1, Close: isLast, Header: a.header,
-		Body: io.NopCloser(&a.body), ContentLength: int64(a.body.Len())}
+	response := http.Response{StatusCode: a.Status, ProtoMajor: 1, ProtoMinor: 1, Close: isLast, Header: a.Header(),
+		Body: io.NopCloser(&a.Body), ContentLength: int64(a.Body.Len())}
 	if err := response.Write(c.Socket); err != nil || !isLast {
 		return err
 	}
 	return io.EOF
 }
-
-// answer is an http.ResponseWriter that keeps what it is told.
-type answer struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-func (a *answer) Header() http.Header         { return a.header }
-func (a *answer) WriteHeader(status int)      { a.status = status }
-func (a *answer) Write(p []byte) (int, error) { return a.body.Write(p) }

@@ -116,19 +116,9 @@ func (q *registration) serve(ctx context.Context, h http.Handler) registered {
 		return registered{Status: http.StatusBadRequest}
 	}
 	r.Header.Set("Content-Type", q.ContentType)
-	w := &answerRecorder{registered: registered{Status: http.StatusOK, Header: http.Header{}}}
-	h.ServeHTTP(w, r)
-	return w.registered
-}
-
-// answerRecorder keeps an answer instead of sending it.
-type answerRecorder struct{ registered }
-
-func (w *answerRecorder) Header() http.Header    { return w.registered.Header }
-func (w *answerRecorder) WriteHeader(status int) { w.Status = status }
-func (w *answerRecorder) Write(b []byte) (int, error) {
-	w.Body = append(w.Body, b...)
-	return len(b), nil
+	a := httpkit.NewAnswer()
+	h.ServeHTTP(a, r)
+	return registered{Status: a.Status, Header: a.Header(), Body: a.Body.Bytes()}
 }
 
 // remoteAdministration answers questions about what is registered, and has changes made by a process that may write.
