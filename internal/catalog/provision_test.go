@@ -276,4 +276,10 @@ func TestRefreshReachesWhoeverPolls(t *testing.T) {
 	}
 	wantKind(t, "a posted topic", w.Refresh(t.Context(), ada.actor, TopicRef{ID: ada.topic.ID}), freshet.Conflict)
 	wantKind(t, "another's", w.Refresh(t.Context(), eve.actor, TopicRef{ID: topic.ID}), freshet.NotFound)
+	w.check(w.Refresh(t.Context(), w.admin(), TopicRef{ID: topic.ID}))
+	record, err := w.Audit(t.Context(), w.admin(), Page{Limit: 10})
+	w.check(err)
+	if len(record.Items) != 1 || record.Items[0].Action != "topic.refresh" || record.Items[0].Subject != topic.ID {
+		t.Errorf("on record: %+v", record.Items)
+	}
 }

@@ -81,12 +81,20 @@ func (c *Catalog) PollerTopics(ctx context.Context, after string, limit int) ([]
 
 // Refresh has a topic of the actor's polled now, on whichever node polls it.
 func (c *Catalog) Refresh(ctx context.Context, actor *Actor, ref TopicRef) error {
-	topic, err := c.Topic(ctx, actor, ref)
+	found, err := c.findTopic(ctx, actor, ref)
 	if err != nil {
 		return err
 	}
-	if topic.Publisher.Type != freshet.HTTPPoller {
+	if found.Topic.Publisher.Type != freshet.HTTPPoller {
 		return freshet.Errorf(freshet.Conflict, "Only topics of type %s are polled; publish to this one", freshet.HTTPPoller)
+	}
+	if actor.User.ID != found.App.UserID {
+		err := c.store.Update(ctx, func(tx *store.Tx) error {
+			return c.audit(tx, actor, act{name: "topic.refresh"}, ref.ID, found.App.UserID)
+		})
+		if err != nil {
+			return err
+		}
 	}
 	err = c.notifier.Notify(ctx, grid.Notice{Scope: grid.ScopePoll, ID: ref.ID})
 	if err != nil {

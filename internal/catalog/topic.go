@@ -53,6 +53,15 @@ type TopicRef struct {
 
 // Topic returns a topic of the actor's, or any for an admin.
 func (c *Catalog) Topic(ctx context.Context, actor *Actor, ref TopicRef) (*freshet.Topic, error) {
+	found, err := c.findTopic(ctx, actor, ref)
+	if err != nil {
+		return nil, err
+	}
+	return c.shown(found), nil
+}
+
+// findTopic finds a topic for somebody who may see it.
+func (c *Catalog) findTopic(ctx context.Context, actor *Actor, ref TopicRef) (*store.TopicInApp, error) {
 	if err := checkID("topic", ref.ID); err != nil {
 		return nil, err
 	}
@@ -60,10 +69,7 @@ func (c *Catalog) Topic(ctx context.Context, actor *Actor, ref TopicRef) (*fresh
 	if err != nil {
 		return nil, rename(err, "topic")
 	}
-	if err := ref.check(actor, found); err != nil {
-		return nil, err
-	}
-	return c.shown(found), nil
+	return found, ref.check(actor, found)
 }
 
 // shown is a topic as its owner may see it: with every open setting filled in, and with the names of what it shows to its
