@@ -55,8 +55,8 @@ func (m *members) pace() time.Duration {
 // A batch within these bounds is worth a write of its own. Waiting for more than the upper one gains nothing, and what does not
 // fit into the feed's log any more is merged into one event.
 const (
-	smallBatch = 16 << 10
-	largeBatch = 48 << 10
+	smallBatch = 24 << 10
+	largeBatch = 60 << 10
 	maxHurry   = 3
 )
 
