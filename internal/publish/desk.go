@@ -31,8 +31,9 @@ type Door interface {
 // was read. That and all that follows is the library's, which finds everything as if there were no desk. So the desk need not
 // know HTTP, only what most publications look like.
 type Desk struct {
-	api  *API
-	door Door
+	api      *API
+	door     Door
+	patience Patience
 
 	mu     sync.Mutex
 	conns  map[*deskConn]struct{} // Guarded by mu. Those at the desk.
@@ -40,9 +41,15 @@ type Desk struct {
 	busy   sync.WaitGroup         // publications under way; none begins once it is closed
 }
 
+// Patience is how long the server of a listener waits for its clients. It holds at the desk too.
+type Patience struct {
+	Head time.Duration // for the rest of a request's head
+	Idle time.Duration // for the next request
+}
+
 // Desk makes a desk for the API behind the door.
-func (a *API) Desk(door Door) *Desk {
-	return &Desk{api: a, door: door, conns: map[*deskConn]struct{}{}}
+func (a *API) Desk(door Door, p Patience) *Desk {
+	return &Desk{api: a, door: door, patience: p, conns: map[*deskConn]struct{}{}}
 }
 
 // Listen returns l with the desk in front of it. Its connections must not be encrypted above it.
@@ -168,12 +175,6 @@ type buffer [16 << 10]byte // most publications are shorter, and so take a singl
 
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
 
-// Limits of a connection at the desk; the library's own are the same.
-const (
-	idlePatience = 60 * time.Second
-	headPatience = 5 * time.Second
-)
-
 // Read takes plain publications until something else comes, which it passes on.
 func (c *deskConn) Read(p []byte) (int, error) {
 	if c.isAtDesk && c.over == nil {
@@ -228,7 +229,7 @@ func (c *deskConn) handOver() {
 	c.isAtDesk = false
 	c.desk.leave(c)
 	if c.isPublisher {
-		_ = c.SetReadDeadline(time.Now().Add(headPatience))
+		_ = c.SetReadDeadline(time.Now().Add(c.desk.patience.Head))
 		_ = c.SetWriteDeadline(time.Time{})
 	}
 }
@@ -267,7 +268,7 @@ func (c *deskConn) answer(req plain, inside string, begun []byte) (taken bool, e
 	}
 	out, err := c.desk.api.tryHand(c.ctx, grant, router.Publication{Form: router.Whole, Body: body})
 	// The next request has time from now on; and who never reads its answers shall not hold us up.
-	_ = c.SetDeadline(time.Now().Add(idlePatience))
+	_ = c.SetDeadline(time.Now().Add(c.desk.patience.Idle))
 	if err != nil {
 		return true, c.refuse(inside, budget, err, c.desk.isLast(c))
 	}

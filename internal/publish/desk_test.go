@@ -73,6 +73,15 @@ type deskServer struct {
 
 func serveDesk(t *testing.T, withDesk bool, o publish.Options) *deskServer {
 	t.Helper()
+	if !withDesk {
+		return serveAt(t, o, nil)
+	}
+	return serveAt(t, o, &publish.Patience{Head: time.Minute, Idle: time.Minute})
+}
+
+// serveAt serves with a desk that has so much patience, or without one.
+func serveAt(t *testing.T, o publish.Options, desk *publish.Patience) *deskServer {
+	t.Helper()
 	g := grid.NewMemory(grid.MemoryOptions{})
 	t.Cleanup(func() { g.Close() })
 	s := &deskServer{router: &slowRouter{Router: router.New(g, router.Options{})}}
@@ -90,8 +99,8 @@ func serveDesk(t *testing.T, withDesk bool, o publish.Options) *deskServer {
 		t.Fatal(err)
 	}
 	s.address = l.Addr().String()
-	if withDesk {
-		s.desk = api.Desk(&s.door)
+	if desk != nil {
+		s.desk = api.Desk(&s.door, *desk)
 		l = s.desk.Listen(l)
 	}
 	var protocols http.Protocols
@@ -416,5 +425,21 @@ func TestHTTP2PassesTheDesk(t *testing.T) {
 			t.Fatal(resp, err)
 		}
 		resp.Body.Close()
+	}
+}
+
+// A publisher that says nothing more is let go.
+func TestTheDeskLetsGoOfWhoIsSilent(t *testing.T) {
+	s := serveAt(t, publish.Options{}, &publish.Patience{Head: time.Minute, Idle: time.Millisecond})
+	conn := dial(t, s)
+	if _, err := io.WriteString(conn, post(`1`)); err != nil {
+		t.Fatal(err)
+	}
+	r := bufio.NewReader(conn)
+	if resp, err := http.ReadResponse(r, nil); err != nil || resp.StatusCode != http.StatusNoContent {
+		t.Fatal(resp, err)
+	}
+	if _, err := r.ReadByte(); err != io.EOF {
+		t.Errorf("then %v", err)
 	}
 }

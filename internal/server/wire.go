@@ -158,7 +158,7 @@ func (p *public) gatewayListener() net.Listener {
 		return bound
 	}
 	if p.parts.publisher != nil {
-		p.desk = p.parts.publisher.Desk(p.parts.gateway.Door("publish", "v1"))
+		p.desk = p.parts.publisher.Desk(p.parts.gateway.Door("publish", "v1"), publish.Patience{Head: readHeaderTimeout, Idle: idleTimeout})
 		bound = p.desk.Listen(bound)
 	}
 	return httpkit.KeepHeads(bound)
