@@ -25,7 +25,7 @@ const (
 	connectTimeout  = 2 * time.Minute
 	settleTimeout   = 20 * time.Second
 	lossyTimeout    = 5 * time.Second
-	sampled         = 10 // subscribers that check every byte
+	sampled         = 4 // subscribers that check every byte
 	quietFor        = 500 * time.Millisecond
 )
 
@@ -42,7 +42,10 @@ func (l load) run(ctx context.Context, b *bench, c *contender) (metrics, error) 
 func (l load) open(ctx context.Context, e *endpoint) (*crowd, time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	opts := crowdOptions{address: e.subscribe, request: e.request, size: l.subscribers, parallel: connectParallel, witnesses: sampled}
+	opts := crowdOptions{address: e.subscribe, request: e.request, size: l.subscribers, parallel: connectParallel}
+	if e.document != nil {
+		opts.witnesses = sampled
+	}
 	if e.parallel > 0 {
 		opts.parallel = e.parallel
 	}
@@ -189,7 +192,7 @@ func (l load) settle(ctx context.Context, e *endpoint, crowd *crowd, payloads *p
 func (l load) check(crowd *crowd, e *endpoint, payloads *payloads) error {
 	for _, w := range crowd.witnesses() {
 		err := w.stats.Err
-		if err == nil && e.document != nil {
+		if err == nil {
 			last, _, _ := lastMark(w.doc["live"])
 			err = w.holds(e.document(payloads.append(nil, mark{finalPublisher, 1, last.at})))
 		}

@@ -131,6 +131,7 @@ func (r *slowReader) finish() error {
 		<-r.ended
 	}
 	r.cut = errors.Is(r.err, io.EOF) || errors.Is(r.err, syscall.ECONNRESET)
+	r.witness.finish()
 	m, _, _ := lastMark(r.witness.doc["live"])
 	r.right = r.final && r.witness.stats.Err == nil && m.publisher == finalPublisher
 	return nil

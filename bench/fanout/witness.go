@@ -12,10 +12,12 @@ import (
 )
 
 // witness reads a stream the way a client does: it inflates if it must, splits lines, dispatches events and, where the stream is
-// patches, applies them to the document. A few subscribers of each run have one; the others only look at marks.
+// patches, applies them to the document. A few subscribers of each run have one; the others only look at marks. All of that is done
+// at the end: it costs more than the deliveries themselves, and would be taken from the servers that are measured.
 type witness struct {
 	gzip bool
-	raw  []byte // compressed streams are inflated at the end, in one go
+	kept [][]byte // the stream, in chunks
+	size int      // of all that is kept
 
 	line  []byte // not complete yet
 	name  string
@@ -34,30 +36,46 @@ type witnessed struct {
 	Err       error
 }
 
-// maxRaw bounds what is kept of a compressed stream.
-const maxRaw = 64 << 20
+const (
+	maxKept  = 256 << 20 // bytes of a stream
+	chunkLen = 1 << 20
+)
 
 func (w *witness) feed(b []byte) {
-	if w.gzip {
-		if len(w.raw)+len(b) > maxRaw {
-			w.fail(errors.New("compressed stream is too long to check"))
-			return
-		}
-		w.raw = append(w.raw, b...)
+	if w.size += len(b); w.size > maxKept {
+		w.kept = nil
+		w.fail(errors.New("the stream is too long to check"))
 		return
 	}
-	w.text(b)
+	for len(b) > 0 {
+		last := len(w.kept) - 1
+		if last < 0 || len(w.kept[last]) == chunkLen {
+			w.kept = append(w.kept, make([]byte, 0, chunkLen))
+			continue
+		}
+		n := min(len(b), chunkLen-len(w.kept[last]))
+		w.kept[last] = append(w.kept[last], b[:n]...)
+		b = b[n:]
+	}
 }
 
 const gzipHeaderLen = 10
 
-// finish inflates what is left to inflate. A stream that never ends has no checksum, so the end comes unexpectedly.
+// finish reads all that came. A compressed stream that never ends has no checksum, so its end comes unexpectedly.
 func (w *witness) finish() {
-	if !w.gzip || len(w.raw) < gzipHeaderLen {
+	kept := w.kept
+	w.kept = nil
+	if !w.gzip {
+		for _, b := range kept {
+			w.text(b)
+		}
 		return
 	}
-	text, err := io.ReadAll(flate.NewReader(bytes.NewReader(w.raw[gzipHeaderLen:])))
-	w.raw = nil
+	packed := bytes.Join(kept, nil)
+	if len(packed) < gzipHeaderLen {
+		return
+	}
+	text, err := io.ReadAll(flate.NewReader(bytes.NewReader(packed[gzipHeaderLen:])))
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 		w.fail(fmt.Errorf("inflate: %w", err))
 	}

@@ -64,6 +64,7 @@ func TestWitnessNoticesWhatIsWrong(t *testing.T) {
 	} {
 		var w witness
 		w.feed([]byte(text))
+		w.finish()
 		if w.stats.Err == nil {
 			t.Errorf("%s was not noticed", name)
 		}
