@@ -65,6 +65,8 @@ type loop struct {
 	fanOut  histogram.Local
 	info    unix.TCPInfo
 	scratch [4 << 10]byte
+
+	nextChores time.Time
 }
 
 // tally counts locally what would be costly to count together.
@@ -172,7 +174,8 @@ func (l *loop) run() {
 				return
 			}
 		}
-		l.tick() // before arrivals, which enter the wheel at the present tick
+		l.beat() // before arrivals, which enter the wheel at the present tick
+		l.chores()
 		if !l.takeInbox() {
 			return
 		}
@@ -274,6 +277,9 @@ func (l *loop) timeout() time.Duration {
 		return -1
 	}
 	sleep := l.wheel.sleep(l.now)
+	if l.hasChores() {
+		sleep = min(sleep, max(0, l.nextChores.Sub(l.now)))
+	}
 	for _, m := range l.paced {
 		sleep = min(sleep, max(0, m.notBefore.Sub(l.now)))
 	}

@@ -7,16 +7,20 @@ import (
 
 // wheel knows when heartbeats are due. It is coarse and lazy: a subscriber stands in one slot, and only when that comes up is it
 // seen whether something was written meanwhile; then it moves to a later one. So writing costs nothing here.
+//
+// It is coarse also because many heartbeats in a row are cheaper than a few at a time.
 type wheel struct {
 	every time.Duration // one tick
 	began time.Time
 	tick  uint32 // how many have passed
 	slots [slots][]*conn
+	due   []*conn // of ticks that have passed
+	next  int     // the first of them that was not looked at yet
 }
 
 const (
-	beatTicks = 64 // ticks between heartbeats, at most
-	jitter    = beatTicks / 10
+	beatTicks = 16 // ticks between heartbeats, at most
+	spread    = 3  // ticks that one may come early
 	slots     = 2 * beatTicks
 	minTick   = time.Millisecond
 )
@@ -27,68 +31,80 @@ func newWheel(heartbeat time.Duration, now time.Time) wheel {
 
 // sleep is how long it is to the next tick.
 func (w *wheel) sleep(now time.Time) time.Duration {
+	if w.next < len(w.due) {
+		return 0
+	}
 	return max(0, w.began.Add(time.Duration(w.tick+1)*w.every).Sub(now))
 }
 
 // add enters a subscriber that was just written to.
 func (w *wheel) add(c *conn) {
 	c.written = w.tick
-	w.put(c, w.due(c))
+	w.put(c)
 }
 
-// due is the tick at which the subscriber needs a heartbeat: a little early, and not with those that came together with it.
-func (w *wheel) due(c *conn) uint32 { return c.written + beatTicks - rand.Uint32N(jitter) }
-
-func (w *wheel) put(c *conn, tick uint32) {
-	slot := &w.slots[tick%slots]
-	*slot = append(*slot, c)
-}
-
-// tick does what is due: heartbeats, full sockets that stay full, and good-byes.
-func (l *loop) tick() {
-	w := &l.wheel
-	target := uint32(l.now.Sub(w.began) / w.every)
-	if target == w.tick {
-		return
+// put enters a subscriber at the last tick that is not too late, or a little earlier where there are clearly fewer. So a
+// crowd that was written to at once is spread out, and whoever is spread out keeps the full distance.
+func (w *wheel) put(c *conn) {
+	last := c.written + beatTicks
+	at := last
+	for t := last - spread; t != last; t++ {
+		if 5*len(w.slots[t%slots]) < 4*len(w.slots[at%slots]) {
+			at = t
+		}
 	}
+	w.slots[at%slots] = append(w.slots[at%slots], c)
+}
+
+// turn goes on to the tick of this moment.
+func (w *wheel) turn(now time.Time) {
+	if w.next == len(w.due) {
+		clear(w.due)
+		w.due, w.next = w.due[:0], 0
+	}
+	target := uint32(now.Sub(w.began) / w.every)
 	// After a long sleep without subscribers there is nothing in the slots that were skipped.
 	if target-w.tick > slots {
 		w.tick = target - slots
 	}
 	for w.tick != target {
 		w.tick++
-		l.beat(w.tick)
+		slot := &w.slots[w.tick%slots]
+		if len(w.due) == 0 {
+			w.due, *slot = *slot, w.due // both keep their memory
+			continue
+		}
+		w.due = append(w.due, *slot...)
+		clear(*slot)
+		*slot = (*slot)[:0]
 	}
-	l.cutStalled()
-	l.leaveSome()
 }
 
-func (l *loop) beat(tick uint32) {
+// take returns some of those who are due. They are good until the next turn.
+func (w *wheel) take(most int) []*conn {
+	some := w.due[w.next:min(w.next+most, len(w.due))]
+	w.next += len(some)
+	return some
+}
+
+// beat looks after some of those who are due, and sends heartbeats to those who were sent nothing else. The others wait for the
+// next round: between them it is the turn of whoever has news.
+func (l *loop) beat() {
 	w := &l.wheel
-	slot := w.slots[tick%slots]
-	w.slots[tick%slots] = nil // what is put back while it is walked through must not be walked over
-	for _, c := range slot {
-		if c.members == nil {
-			continue // gone meanwhile
+	w.turn(l.now)
+	for _, c := range w.take(sliceLen) {
+		if c.members == nil || c.stall == nil && l.dropVanished(c) {
+			continue // gone
 		}
-		if c.stall == nil && l.dropVanished(c) {
-			continue
-		}
-		if tick-c.written < beatTicks-jitter {
-			w.put(c, w.due(c)) // something was written meanwhile
-			continue
-		}
-		if c.stall == nil {
-			l.heartbeat(c)
+		if w.tick-c.written >= beatTicks-spread {
+			if c.stall == nil {
+				l.heartbeat(c)
+			}
+			c.written = w.tick
 		}
 		if c.members != nil {
-			c.written = tick
-			w.put(c, w.due(c))
+			w.put(c)
 		}
-	}
-	if w.slots[tick%slots] == nil {
-		w.slots[tick%slots] = slot[:0] // keep its memory
-		clear(slot)
 	}
 }
 
@@ -103,6 +119,20 @@ func (l *loop) heartbeat(c *conn) {
 	if n < len(b) {
 		l.addStall(c, b[n:])
 	}
+}
+
+// choresEvery is how often it is seen to those who are stalled or leaving.
+const choresEvery = 100 * time.Millisecond
+
+func (l *loop) hasChores() bool { return l.leaving.begun || len(l.stalled) > 0 }
+
+func (l *loop) chores() {
+	if !l.hasChores() || l.now.Before(l.nextChores) {
+		return
+	}
+	l.nextChores = l.now.Add(choresEvery)
+	l.cutStalled()
+	l.leaveSome()
 }
 
 // cutStalled closes subscribers that took nothing for too long.

@@ -20,8 +20,8 @@ import (
 )
 
 func TestDrainEndsEveryStreamAtItsOwnMoment(t *testing.T) {
-	const n, within = 60, 9 * time.Second // so long that a busy machine does not stop for a good part of it
-	forEachPath(t, options{}, func(t *testing.T, h *harness) {
+	const n, within = 60, 9 * time.Second                                          // so long that a busy machine does not stop for a good part of it
+	forEachPath(t, options{heartbeat: time.Hour}, func(t *testing.T, h *harness) { // whose rhythm is not that of a drain
 		topic := h.topic("snapshot")
 		h.post(topic, `1`)
 		var open []*stream
