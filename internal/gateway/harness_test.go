@@ -118,7 +118,7 @@ func newNode(t testing.TB, s *store.Store, counters *grid.Memory, change ...func
 	}
 	t.Cleanup(w.registry.Close)
 	w.front = httptest.NewUnstartedServer(w.gateway)
-	w.front.Listener = httpkit.KeepHeads(w.front.Listener)
+	w.front.Listener = httpkit.KeepHeads(httpkit.Calm(w.front.Listener))
 	w.front.Config.ConnState, w.front.Config.ConnContext = w.gateway.ConnState, httpkit.ConnContext
 	w.front.Start()
 	t.Cleanup(w.front.Close)

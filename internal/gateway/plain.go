@@ -10,6 +10,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/freshet-io/freshet/internal/httpkit"
 )
 
 // isPlain reports whether a request can go straight to an upstream. Whatever needs more than a look goes the standard way.
@@ -42,7 +44,9 @@ func isTimeout(err error) bool {
 
 // servePlain forwards a plain request as the standard proxy would, but without a copy of it.
 func (u *upstream) servePlain(w http.ResponseWriter, r *http.Request) {
-	c, err := u.gateway.straight.ask(r, u)
+	client := httpkit.Unwatch(r.Context())
+	defer client.Done()
+	c, err := u.gateway.straight.ask(r, u, client)
 	if err != nil {
 		u.gateway.upstreamFailed(w, r, u.host, err)
 		return
@@ -64,6 +68,7 @@ func (u *upstream) servePlain(w http.ResponseWriter, r *http.Request) {
 	}
 	resp, err := c.answer(w, r)
 	if err != nil {
+		err = c.cause(err)
 		u.gateway.upstreamFailed(w, r, u.host, err)
 		return
 	}

@@ -267,7 +267,7 @@ var lastPort atomic.Pointer[port]
 
 // upstreamFailed answers for an upstream that did not.
 func (g *Gateway) upstreamFailed(w http.ResponseWriter, r *http.Request, host string, err error) {
-	if r.Context().Err() != nil {
+	if r.Context().Err() != nil || errors.Is(err, context.Canceled) {
 		panic(http.ErrAbortHandler) // the client has gone; there is nobody to answer
 	}
 	a := classify(err)

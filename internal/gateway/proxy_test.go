@@ -474,12 +474,16 @@ func TestAClientThatGoesAwayCancelsTheUpstream(t *testing.T) {
 		w := newWorld(t)
 		arrived, canceled := make(chan struct{}), make(chan struct{})
 		up := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/quick") {
+				return
+			}
 			close(arrived)
 			<-r.Context().Done()
 			close(canceled)
 		}))
 		t.Cleanup(up.Close)
 		w.register("/slow", up.URL)
+		w.call("GET", "/slow/quick") // so that there is a connection, and nothing else to wait for
 		ctx, cancel := context.WithCancel(t.Context())
 		r, err := http.NewRequestWithContext(ctx, method, w.front.URL+"/slow", nil)
 		if err != nil {

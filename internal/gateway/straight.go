@@ -2,10 +2,13 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/freshet-io/freshet/internal/httpkit"
 )
 
 // straight keeps connections to upstreams for plain requests: no bodies, no TLS, no upgrades, only methods that may be
@@ -29,20 +32,19 @@ func newStraight(like *http.Transport) *straight {
 }
 
 // ask sends a request and waits until its answer begins. The connection is the caller's until it is done with it.
-func (t *straight) ask(r *http.Request, to *upstream) (*straightConn, error) {
+func (t *straight) ask(r *http.Request, to *upstream, client *httpkit.Client) (*straightConn, error) {
 	for {
-		c, reused, err := t.conn(r.Context(), to.address)
+		c, reused, err := t.conn(r.Context(), to.address, client)
 		if err != nil {
 			return nil, err
 		}
+		c.client = client
 		if err = c.ask(r, to); err == nil {
 			return c, nil
 		}
+		err = c.cause(err)
 		c.done(false)
-		if r.Context().Err() != nil {
-			return nil, r.Context().Err()
-		}
-		if !reused || isTimeout(err) {
+		if !reused || isTimeout(err) || errors.Is(err, context.Canceled) {
 			return nil, err
 		}
 		// The upstream closed the connection while it was idle. Nothing was answered, and asking twice does no harm.
@@ -50,13 +52,15 @@ func (t *straight) ask(r *http.Request, to *upstream) (*straightConn, error) {
 }
 
 // conn takes the connection that was used last and is still good, or makes one.
-func (t *straight) conn(ctx context.Context, address string) (c *straightConn, reused bool, err error) {
+func (t *straight) conn(ctx context.Context, address string, client *httpkit.Client) (c *straightConn, reused bool, err error) {
 	for c = t.take(address); c != nil; c = t.take(address) {
 		if c.isSilent() {
 			return c, true, nil
 		}
 		_ = c.Close()
 	}
+	ctx, stop := client.Watch(ctx)
+	defer stop()
 	raw, err := t.dial(ctx, "tcp", address)
 	if err != nil {
 		return nil, false, err

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/freshet-io/freshet/internal/httpkit"
 )
 
 // glance is how long a read waits for the upstream alone. Most answers are there by then; only for the others is it worth
@@ -32,10 +34,12 @@ type straightConn struct {
 
 	// Of the request.
 	ctx      context.Context //nolint:containedctx // it belongs to the request, as the connection does meanwhile
-	release  func() bool     // ends the interest in ctx; nil while there is none
-	begun    time.Time       // when it was asked last
-	late     bool            // whether the upstream did not answer in time; the library takes half a line for a bad one
-	room     int64           // how much more of a header may come; bodies are not limited
+	client   *httpkit.Client
+	release  func() bool // ends the interest in ctx; nil while there is none
+	unwatch  func()      // ends the one in the client
+	begun    time.Time   // when it was asked last
+	late     bool        // whether the upstream did not answer in time; the library takes half a line for a bad one
+	room     int64       // how much more of a header may come; bodies are not limited
 	inHeader bool
 }
 
@@ -83,6 +87,7 @@ func (c *straightConn) Read(p []byte) (int, error) {
 
 // watch lets the end of the request end the waiting, and sets the deadline that the upstream really has.
 func (c *straightConn) watch() error {
+	c.ctx, c.unwatch = c.client.Watch(c.ctx)
 	c.release = context.AfterFunc(c.ctx, c.abort)
 	c.armed = time.Time{}
 	until := time.Time{}
@@ -118,6 +123,14 @@ func (c *straightConn) ask(r *http.Request, to *upstream) error {
 	return noEOF(err)
 }
 
+// cause is why a request failed: the client's going away, if it did.
+func (c *straightConn) cause(err error) error {
+	if gone := c.ctx.Err(); gone != nil {
+		return gone
+	}
+	return err
+}
+
 // headerRead says that a body follows, which may take its time.
 func (c *straightConn) headerRead() error {
 	c.inHeader = false
@@ -138,8 +151,13 @@ func (c *straightConn) done(keep bool) {
 
 // letGo ends the interest in the request, and reports whether nobody aborts the connection.
 func (c *straightConn) letGo() bool {
-	intact := c.release == nil || c.release()
-	c.release, c.ctx = nil, nil
+	if c.release == nil {
+		c.ctx, c.client = nil, nil
+		return true
+	}
+	intact := c.release()
+	c.unwatch()
+	c.ctx, c.client, c.release, c.unwatch = nil, nil, nil, nil
 	return intact
 }
 

@@ -44,6 +44,9 @@ type headConn struct {
 	head  []byte // and perhaps the beginning of a body
 }
 
+// NetConn is what it reads from.
+func (c *headConn) NetConn() net.Conn { return c.Socket }
+
 var http2Preface = []byte("PRI ")
 
 func (c *headConn) Read(p []byte) (int, error) {

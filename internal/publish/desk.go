@@ -171,6 +171,9 @@ type deskConn struct {
 	unread   []byte  // what of it the library has not seen
 }
 
+// NetConn is the connection without the desk.
+func (c *deskConn) NetConn() net.Conn { return c.Socket }
+
 type buffer [16 << 10]byte // most publications are shorter, and so take a single read
 
 var buffers = sync.Pool{New: func() any { return new(buffer) }}

@@ -153,7 +153,7 @@ func (p *public) serve(context.Context) error {
 
 // gatewayListener is what lies between the gateway and its socket.
 func (p *public) gatewayListener() net.Listener {
-	bound := p.parts.newGate().Listen(p.ports.gateway.Listener)
+	bound := httpkit.Calm(p.parts.newGate().Listen(p.ports.gateway.Listener))
 	if p.tls != nil {
 		return bound
 	}

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package httpkit
+
+const canPeek = false
+
+func peek(uintptr) (gone, wait bool) { panic("httpkit: no socket can be looked into here") }

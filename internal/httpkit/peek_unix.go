@@ -1,0 +1,24 @@
+//go:build unix
+
+package httpkit
+
+import "syscall"
+
+const canPeek = true
+
+// peek looks at a socket without taking anything from it: has the other side closed it, or is there nothing to be seen yet?
+func peek(fd uintptr) (gone, wait bool) {
+	var b [1]byte
+	for {
+		n, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		switch err {
+		case nil:
+			return n == 0, false
+		case syscall.EINTR:
+		case syscall.EAGAIN:
+			return false, true
+		default:
+			return true, false
+		}
+	}
+}
