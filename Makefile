@@ -26,7 +26,7 @@ test: needs ## Run all tests, with the race detector
 	go test -race -vet=off -shuffle=on -timeout 30m ./... # make check vets everything
 	$(PLAIN) go -C bench test -vet=off ./...
 	$(PLAIN) go -C console/build test -vet=off -count=1 ./... # its inputs lie outside its module, where Go does not notice changes
-	$(PLAIN) go -C packaging test -vet=off ./...
+	$(PLAIN) go -C packaging test -vet=off -count=1 ./... # the same: it builds the program
 
 .PHONY: check
 check: ## Formatting, lint, known vulnerabilities, stale files
