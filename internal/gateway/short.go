@@ -64,14 +64,11 @@ func shortStatus(text string) (status int, rest string, ok bool) {
 func shortFields(fields []shortField, text string) (_ []shortField, length int, ok bool) {
 	length = -1
 	for text != "" {
-		line, rest, _ := strings.Cut(text, "\r\n")
-		text = rest
-		name, value, found := strings.Cut(line, ":")
-		value = strings.Trim(value, " \t")
-		if !found || !isName(name) || !isText(value) || len(fields) == maxShortFields {
+		name, value, rest, ok := shortLine(text)
+		if !ok || len(fields) == maxShortFields {
 			return nil, 0, false
 		}
-		name = textproto.CanonicalMIMEHeaderKey(name)
+		text = rest
 		switch name {
 		case "Content-Length":
 			if length >= 0 {
@@ -99,6 +96,32 @@ func shortFields(fields []shortField, text string) (_ []shortField, length int, 
 	return fields, length, length >= 0
 }
 
+// shortLine cuts a line of a header in two.
+func shortLine(text string) (name, value, rest string, ok bool) {
+	colon, canonical := 0, true
+	for upper := true; colon < len(text) && text[colon] != ':'; colon++ {
+		switch c := text[colon]; {
+		case c >= 'a' && c <= 'z':
+			canonical = canonical && !upper
+		case c >= 'A' && c <= 'Z':
+			canonical = canonical && upper
+		case c >= '0' && c <= '9', c == '-', c == '_':
+		default:
+			return "", "", "", false
+		}
+		upper = text[colon] == '-'
+	}
+	end := strings.IndexByte(text, '\n')
+	if colon == 0 || end <= colon+1 || text[end-1] != '\r' {
+		return "", "", "", false
+	}
+	name, value = text[:colon], strings.Trim(text[colon+1:end-1], " \t")
+	if !canonical {
+		name = textproto.CanonicalMIMEHeaderKey(name)
+	}
+	return name, value, text[end+1:], isText(value)
+}
+
 // digits reads a number that fits into a buffer.
 func digits(text string) (n int, ok bool) {
 	if text == "" || len(text) > 6 {
@@ -112,17 +135,6 @@ func digits(text string) (n int, ok bool) {
 		n = 10*n + int(d)
 	}
 	return n, true
-}
-
-func isName(text string) bool {
-	for i := range len(text) {
-		switch c := text[i]; {
-		case c|0x20 >= 'a' && c|0x20 <= 'z', c >= '0' && c <= '9', c == '-', c == '_':
-		default:
-			return false
-		}
-	}
-	return text != ""
 }
 
 func isText(text string) bool {

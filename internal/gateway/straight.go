@@ -47,17 +47,14 @@ func (t *straight) ask(r *http.Request, to *upstream, client *httpkit.Client) (*
 		if !reused || isTimeout(err) || errors.Is(err, context.Canceled) {
 			return nil, err
 		}
-		// The upstream closed the connection while it was idle. Nothing was answered, and asking twice does no harm.
+		// The upstream closed the connection while it was idle, or said something. Asking another time does no harm.
 	}
 }
 
-// conn takes the connection that was used last and is still good, or makes one.
+// conn takes the connection that was used last, or makes one.
 func (t *straight) conn(ctx context.Context, address string, client *httpkit.Client) (c *straightConn, reused bool, err error) {
-	for c = t.take(address); c != nil; c = t.take(address) {
-		if c.isSilent() {
-			return c, true, nil
-		}
-		_ = c.Close()
+	if c = t.take(address); c != nil {
+		return c, true, nil
 	}
 	ctx, stop := client.Watch(ctx)
 	defer stop()

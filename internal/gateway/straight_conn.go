@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strings"
 	"syscall"
 	"time"
 
@@ -18,6 +17,9 @@ import (
 // watching whether the client goes away, which takes as much as parsing the answer.
 const glance = 100 * time.Millisecond
 
+// maxKept is how large a request may be for a connection to keep the room for the next one.
+const maxKept = 8 << 10
+
 // straightConn is a connection to an upstream. It belongs to one request at a time.
 type straightConn struct {
 	net.Conn
@@ -25,12 +27,17 @@ type straightConn struct {
 	address   string
 	abort     func()
 	raw       syscall.RawConn // nil if the connection has none
-	probe     func(fd uintptr)
-	silent    bool // what probe found
 	in        *bufio.Reader
-	out       *bufio.Writer
 	glance    time.Duration
 	armed     time.Time // the deadline that is set, if it is that of a glance
+
+	// Of the exchange.
+	step    func(fd uintptr) bool // takeStep
+	buffer  []byte                // where requests are written
+	request []byte                // what has not been sent yet
+	into    []byte                // where the answer goes
+	read    int                   // how much of it there is
+	failed  error
 
 	// Of the request.
 	ctx      context.Context //nolint:containedctx // it belongs to the request, as the connection does meanwhile
@@ -45,23 +52,18 @@ type straightConn struct {
 
 func newStraightConn(t *straight, address string, raw net.Conn) *straightConn {
 	c := &straightConn{Conn: raw, transport: t, address: address, glance: min(glance, t.timeout/2)}
-	c.in, c.out = bufio.NewReader(c), bufio.NewWriter(raw)
+	c.in = bufio.NewReader(c)
 	c.abort = func() { _ = raw.SetDeadline(time.Unix(1, 0)) } // ends whatever waits for the connection
 	if socket, ok := raw.(syscall.Conn); ok {
-		c.raw, _ = socket.SyscallConn() // without it the connection cannot be asked, and is taken at its word
-		c.probe = func(fd uintptr) { c.silent = nothingToRead(fd) }
+		c.raw, _ = socket.SyscallConn() // without it the connection is written to and read as any other
+		c.step = c.takeStep
 	}
 	return c
 }
 
-// isSilent reports whether the upstream has neither closed the idle connection nor said anything on it. Whatever it said
-// without being asked would be taken for the answer to the next request, which is somebody else's.
-func (c *straightConn) isSilent() bool {
-	if c.raw == nil {
-		return true
-	}
-	return c.raw.Control(c.probe) == nil && c.silent
-}
+// errUnasked is about an idle connection on which the upstream said something, or that it closed. Whatever it said would be taken
+// for the answer to the next request, which is somebody else's.
+var errUnasked = errors.New("the upstream spoke before it was asked, or closed the connection")
 
 var errLongHeader = errors.New("the header of the answer is too long")
 
@@ -73,16 +75,38 @@ func (c *straightConn) Read(p []byte) (int, error) {
 		}
 		p = p[:min(int64(len(p)), c.room)]
 	}
-	n, err := c.Conn.Read(p)
+	n, err := c.receive(p)
 	if err != nil && c.release == nil && isTimeout(err) {
 		if err := c.watch(); err != nil {
 			return 0, err
 		}
-		n, err = c.Conn.Read(p)
+		n, err = c.receive(p)
 	}
 	c.late = err != nil && isTimeout(err)
 	c.room -= int64(n)
 	return n, err
+}
+
+// receive reads from the upstream, which is asked first if it has not been.
+func (c *straightConn) receive(p []byte) (int, error) {
+	switch {
+	case len(c.request) == 0:
+		return c.Conn.Read(p)
+	case c.raw == nil:
+		return c.exchangeSlowly(p)
+	}
+	return c.exchange(p)
+}
+
+// exchangeSlowly sends what is left of the request, and then reads. The connection is taken at its word that nobody has said
+// anything on it yet.
+func (c *straightConn) exchangeSlowly(p []byte) (int, error) {
+	_, err := c.Conn.Write(c.request)
+	c.request = nil
+	if err != nil {
+		return 0, err
+	}
+	return c.Conn.Read(p)
 }
 
 // watch lets the end of the request end the waiting, and sets the deadline that the upstream really has.
@@ -116,8 +140,9 @@ func (c *straightConn) ask(r *http.Request, to *upstream) error {
 			return err
 		}
 	}
-	if err := c.send(r, to); err != nil {
-		return err
+	c.request = appendRequest(c.buffer[:0], r, to)
+	if cap(c.request) <= maxKept {
+		c.buffer = c.request
 	}
 	_, err := c.in.Peek(1)
 	return noEOF(err)
@@ -159,53 +184,6 @@ func (c *straightConn) letGo() bool {
 	c.unwatch()
 	c.ctx, c.client, c.release, c.unwatch = nil, nil, nil, nil
 	return intact
-}
-
-// lineBreaks may be in no value. None is, since each was checked when it was read; this is for what is put in later.
-var lineBreaks = strings.NewReplacer("\r", " ", "\n", " ")
-
-// send writes the request, with its header in no order: the library's way sorts it each time.
-func (c *straightConn) send(r *http.Request, to *upstream) error {
-	path, prefix := to.target(r.URL)
-	c.writeStrings(r.Method, " ", to.path, path)
-	if r.URL.RawQuery != "" || r.URL.ForceQuery {
-		c.writeStrings("?", r.URL.RawQuery)
-	}
-	host := to.host
-	if to.preserveHost && r.Host != "" { // HTTP/1.0 may have none
-		host = r.Host
-	}
-	c.writeStrings(" HTTP/1.1\r\nHost: ", host, "\r\n")
-	for name, values := range r.Header {
-		if !isHopByHop(name) && !isForwarding(name) {
-			c.writeHeader(name, values)
-		}
-	}
-	told := forwarding(r, prefix)
-	for i := range told {
-		if told[i] != "" {
-			c.writeHeader(forwardingNames[i], told[i:i+1])
-		}
-	}
-	c.writeHeader("Forwarded", forwarded(r))
-	c.writeHeader(hopHeader, nextHop(r))
-	c.writeStrings("\r\n")
-	return c.out.Flush() // says also what failed before
-}
-
-func (c *straightConn) writeHeader(name string, values []string) {
-	for _, v := range values {
-		if strings.ContainsAny(v, "\r\n") {
-			v = lineBreaks.Replace(v)
-		}
-		c.writeStrings(name, ": ", v, "\r\n")
-	}
-}
-
-func (c *straightConn) writeStrings(all ...string) {
-	for _, s := range all {
-		_, _ = c.out.WriteString(s) // errors stay until Flush
-	}
 }
 
 // noEOF makes an end of the connection an error about the answer.

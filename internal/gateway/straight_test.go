@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -143,33 +142,5 @@ func TestAConnectionIsKeptOnlyWhereTheAnswerLeavesItClean(t *testing.T) {
 				t.Errorf("the requests came on %s, want %s", got, want)
 			}
 		})
-	}
-}
-
-// Servers say 408 on idle connections before they close them; worse ones say anything.
-func TestWhatAnUpstreamSaysUnaskedIsNobodysAnswer(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("connections cannot be asked there")
-	}
-	up := newScripted(t, fine, fine)
-	w := newWorld(t)
-	w.register("/x", up.url)
-	w.call("GET", "/x")
-	up.mu.Lock()
-	conn := up.accepted[0]
-	up.mu.Unlock()
-	if _, err := io.WriteString(conn, "HTTP/1.1 408 Request Timeout\r\nContent-Length: 4\r\n\r\nlate"); err != nil {
-		t.Fatal(err)
-	}
-	idle := w.gateway.straight.take(strings.TrimPrefix(up.url, "http://"))
-	for idle.isSilent() {
-		runtime.Gosched() // it is on its way
-	}
-	w.gateway.straight.put(idle)
-	if a := w.call("GET", "/x"); a.status != http.StatusOK || a.body != "fine" {
-		t.Errorf("the next request gets %d %q", a.status, a.body)
-	}
-	if got := up.connections(); got != "[1 2]" {
-		t.Errorf("the requests came on %s", got)
 	}
 }
