@@ -8,6 +8,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"time"
 
 	"github.com/freshet-io/freshet"
@@ -159,12 +160,18 @@ func (a *API) take(ctx context.Context, grant *catalog.Grant) (httpkit.Budget, e
 }
 
 // hand gives a publication to the router. The context must be of the connection that it came on.
+//
+// Whoever published lets those go first who were woken by it. Where there is more to do than processors can, a publisher is answered
+// once they had their turn, and what it sends next is less often old before it leaves.
 func (a *API) hand(ctx context.Context, grant *catalog.Grant, p router.Publication) (router.Outcome, error) {
 	p.Limit = int(a.opts.MaxBody)
 	p.Gone = func() bool { return httpkit.ClientGone(ctx) }
 	out, err := a.router.Publish(ctx, &grant.Topic, p)
 	if err == nil && a.opts.Taken != nil && !out.Replayed {
 		a.opts.Taken(grant)
+	}
+	if out.Changed {
+		runtime.Gosched()
 	}
 	return out, err
 }
