@@ -36,6 +36,7 @@ type options struct {
 	idle       int
 	idleFor    time.Duration
 	slowBuffer int
+	apart      bool
 	out        string
 	profiles   string
 }
@@ -53,11 +54,22 @@ var contenders = []*contender{
 }
 
 func newBench(opts options, progress io.Writer) (*bench, error) {
+	cores, err := serverCores()
+	if err != nil {
+		return nil, err
+	}
 	dir, err := os.MkdirTemp("", "freshet-fanout-")
 	if err != nil {
 		return nil, err
 	}
 	b := &bench{opts: opts, progress: progress, cores: runtime.NumCPU(), files: place{dir: dir}, freshetBinary: opts.freshet}
+	if isApart() {
+		b.cores = len(cores)
+		if err := settleIn(); err != nil {
+			b.close()
+			return nil, err
+		}
+	}
 	b.maxFiles = raiseFiles(uint64(opts.idle) + 1000)
 	return b, nil
 }

@@ -34,7 +34,14 @@ func run() error {
 		return err
 	}
 	defer b.close()
-	r, err := b.measureAll(ctx)
+	chosen, servers, err := selected(b)
+	if err != nil {
+		return err
+	}
+	if opts.apart && !isApart() {
+		return b.runApart(ctx)
+	}
+	r, err := b.measureAll(ctx, chosen, servers)
 	if err != nil {
 		return err
 	}
@@ -54,6 +61,7 @@ func parseFlags() (o options, naiveAddress string) {
 	flag.IntVar(&o.idle, "idle", 10_000, "idle subscribers, as far as the limit of open files allows; try 100000")
 	flag.DurationVar(&o.idleFor, "idle-for", 20*time.Second, "how long idle subscribers are watched")
 	flag.IntVar(&o.slowBuffer, "slow-buffer", 4<<10, "receive buffer of the slow subscriber, in bytes; 0 is the system's own")
+	flag.BoolVar(&o.apart, "apart", false, "charge servers with their own part of TCP only: in a network of its own, with a core for the generator; as root")
 	flag.StringVar(&o.out, "out", filepath.Join("fanout", "results"), "directory of fanout.json and fanout.svg")
 	flag.StringVar(&o.profiles, "profiles", "", "directory for CPU profiles of Freshet under load")
 	flag.StringVar(&naiveAddress, "naive", "", "only serve as the plain net/http server on this address")
@@ -66,11 +74,7 @@ func parseFlags() (o options, naiveAddress string) {
 }
 
 // measureAll runs every scenario, going round the servers, so that what disturbs the machine disturbs all alike.
-func (b *bench) measureAll(ctx context.Context) (*report, error) {
-	chosen, servers, err := selected(b)
-	if err != nil {
-		return nil, err
-	}
+func (b *bench) measureAll(ctx context.Context, chosen []scenario, servers []*contender) (*report, error) {
 	r := newReport(b)
 	for _, s := range chosen {
 		b.say("%s", s.title)
@@ -111,6 +115,7 @@ func newReport(b *bench) *report {
 		Machine:  machine{Cores: b.cores, Kernel: strings.TrimSpace(string(kernel)), Go: runtime.Version(), MaxFiles: b.maxFiles},
 		Window:   b.opts.window.String(),
 		InFlight: b.opts.inFlight,
+		Apart:    b.opts.apart,
 	}
 }
 

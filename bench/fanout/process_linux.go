@@ -26,7 +26,13 @@ func startProcess(name string, args ...string) (*process, error) {
 	p := &process{cmd: exec.Command(name, args...), ended: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if err := p.cmd.Start(); err != nil {
+	cores, err := serverCores()
+	if err == nil && cores != nil {
+		err = startOn(cores, p.cmd)
+	} else if err == nil {
+		err = p.cmd.Start()
+	}
+	if err != nil {
 		return nil, err
 	}
 	go func() {

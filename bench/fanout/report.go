@@ -12,6 +12,7 @@ type report struct {
 	Machine   machine    `json:"machine"`
 	Window    string     `json:"window"`
 	InFlight  int        `json:"publications_in_flight"`
+	Apart     bool       `json:"apart"` // servers were charged with their own part of TCP only
 	Scenarios []*outcome `json:"scenarios"`
 	Figures   []figure   `json:"figures"`
 }

@@ -35,6 +35,9 @@ func columnsOf(id string) []column {
 
 // printTable prints the medians, scenario by scenario, and then the figures.
 func printTable(out io.Writer, r *report) {
+	if r.Apart {
+		fmt.Fprintf(out, "\nEach server is charged with its own part of TCP only, and has %d of the cores.\n", r.Machine.Cores)
+	}
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', tabwriter.AlignRight)
 	for _, o := range r.Scenarios {
 		fmt.Fprintf(w, "\n%s\t\n", o.Title)
