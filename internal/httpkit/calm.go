@@ -36,6 +36,7 @@ type Client struct {
 	reading   bool      // Guarded by mu.
 	unwatched bool      // Guarded by mu. The handler looks after the client itself.
 	dismissed bool      // Guarded by mu. The library does not look after it any more, as long as this request lasts.
+	limited   bool      // Guarded by mu. Writes have a deadline.
 }
 
 // SetDeadline implements net.Conn.
@@ -52,6 +53,17 @@ func (c *Client) SetReadDeadline(t time.Time) error {
 		return c.arm(t)
 	}
 	return nil
+}
+
+// SetWriteDeadline implements net.Conn. The library takes away after every request what it does not set before.
+func (c *Client) SetWriteDeadline(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t.IsZero() && !c.limited {
+		return nil
+	}
+	c.limited = !t.IsZero()
+	return c.Socket.SetWriteDeadline(t)
 }
 
 // arm sets the socket's deadline. The caller holds mu.

@@ -196,3 +196,20 @@ func TestAWatchedClientThatStaysIsServed(t *testing.T) {
 		}
 	}
 }
+
+// TestWriteDeadlinesOfCalmConnectionsHold: also those that are taken back.
+func TestWriteDeadlinesOfCalmConnectionsHold(t *testing.T) {
+	c, _ := calmPair(t)
+	_ = c.SetWriteDeadline(time.Time{})
+	if _, err := c.Write([]byte("x")); err != nil {
+		t.Errorf("without a deadline: %v", err)
+	}
+	_ = c.SetDeadline(longAgo)
+	if _, err := c.Write([]byte("x")); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("after the deadline: %v", err)
+	}
+	_ = c.SetWriteDeadline(time.Time{})
+	if _, err := c.Write([]byte("x")); err != nil {
+		t.Errorf("when it was taken back: %v", err)
+	}
+}
