@@ -27,6 +27,8 @@ test: needs ## Run all tests, with the race detector
 	$(PLAIN) go -C bench test -vet=off ./...
 	$(PLAIN) go -C console/build test -vet=off -count=1 ./... # its inputs lie outside its module, where Go does not notice changes
 	$(PLAIN) go -C packaging test -vet=off -count=1 ./... # the same: it builds the program
+	@echo 'test: ok. Not among these: long runs of faults (make chaos), and the figures of a cluster (go -C bench test ./cluster -v -figures).'
+	@[ "$$(id -u)" = 0 ] || echo 'test: the image was NOT run, which only root can do (sudo go -C packaging test -count=1 ./image)'
 
 .PHONY: check
 check: ## Formatting, lint, known vulnerabilities, stale files
