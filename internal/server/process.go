@@ -18,7 +18,12 @@ func prepareProcess(log *slog.Logger, root fs.FS) {
 		debug.SetMemoryLimit(heap)
 		log.Info("memory limit set from the cgroup", "cgroup_bytes", limit, "limit_bytes", heap)
 	}
-	if files, ok := maxOpenFiles(); ok && files < enoughFiles {
+	files, ok := maxOpenFiles()
+	if !ok {
+		return
+	}
+	makeRoomForFiles(min(files, manyFiles))
+	if files < enoughFiles {
 		log.Warn("few open files are allowed; each stream needs one. Raise it with ulimit -n, LimitNOFILE or --ulimit nofile",
 			"allowed", files, "recommended", enoughFiles)
 	}
@@ -26,6 +31,9 @@ func prepareProcess(log *slog.Logger, root fs.FS) {
 
 // enoughFiles is room for ten thousand streams, which one small machine serves easily, and the rest of the process.
 const enoughFiles = 16384
+
+// manyFiles are made room for at once: half a megabyte of the kernel's memory.
+const manyFiles = 65536
 
 // cgroupMemory returns the tightest memory limit on the process: its own control group's or that of one above it.
 func cgroupMemory(root fs.FS) (int64, bool) {
