@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // process is a server and everything it started.
@@ -168,5 +170,9 @@ func raiseFiles(want uint64) uint64 {
 	_ = syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l)
 	l.Cur = l.Max
 	_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &l)
+	// The kernel makes its table of files larger only now, and not while subscribers connect, who would wait for it.
+	if fd, err := unix.FcntlInt(uintptr(unix.Stderr), unix.F_DUPFD_CLOEXEC, int(l.Cur)-1); err == nil {
+		_ = unix.Close(fd)
+	}
 	return l.Cur
 }
