@@ -23,7 +23,7 @@ var layers = []struct {
 	packages []string
 }{
 	{"nouns", []string{"."}},
-	{"codecs", []string{"internal/jsonpatch", "internal/sse", "internal/histogram"}},
+	{"codecs", []string{"internal/jsonpatch", "internal/sse", "internal/histogram", "internal/plain"}},
 	{"client", []string{"client", "internal/screen", "examples"}},
 	{"embedded servers", []string{"internal/grid/natsserver"}},
 	{"engines", []string{"internal/content", "internal/store", "internal/grid", "internal/fanout", "internal/httpkit", "internal/settings", "internal/trace"}},

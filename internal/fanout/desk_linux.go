@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/freshet-io/freshet/internal/plain"
 )
 
 // desk accepts connections and begins their streams on the spot, where the handler can: a connection then costs neither a goroutine
@@ -23,7 +25,7 @@ type desk struct {
 	peer  unix.RawSockaddrAny
 	crowd []arrival // accepted and not yet looked at
 	buf   [maxHead]byte
-	head  Head
+	head  plain.Head
 	begun [][]*conn // by loop, to be handed over together
 }
 
@@ -132,7 +134,7 @@ func (d *desk) receive(a *arrival) bool {
 
 // begin begins the stream that a connection asks for, if that takes no time.
 func (d *desk) begin(a *arrival) bool {
-	if d.handler == nil || !d.head.read(a.text) || !d.head.clean || needsChunks(&d.head) {
+	if d.handler == nil || !d.head.Read(a.text) || !d.head.Clean || needsChunks(&d.head) {
 		return false
 	}
 	s, ok := d.ask()

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/freshet-io/freshet/internal/plain"
 )
 
 // deskTest is a handler that begins streams at the desk, under paths that say how.
@@ -19,7 +21,7 @@ type deskTest struct {
 	begun atomic.Int64
 }
 
-func (dt *deskTest) BeginNow(h *Head) (Stream, bool) {
+func (dt *deskTest) BeginNow(h *plain.Head) (Stream, bool) {
 	switch h.Target {
 	case "/held":
 		<-dt.held

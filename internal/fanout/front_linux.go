@@ -14,6 +14,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/freshet-io/freshet/internal/plain"
 )
 
 // Front accepts connections for h in place of net/http and reads the request of those that have plainly come for a stream.
@@ -201,9 +203,9 @@ func (fr *front) next() (a arrival, ok bool) {
 
 // answer serves a connection's request if it is there and plain, and leaves it to net/http otherwise.
 func (fr *front) answer(a arrival) {
-	var head Head
-	if head.read(a.text) && !needsChunks(&head) {
-		if r := head.request(); r != nil && fr.handler.Streams(r) {
+	var head plain.Head
+	if head.Read(a.text) && !needsChunks(&head) {
+		if r := head.Request(); r != nil && fr.handler.Streams(r) {
 			r.RemoteAddr = a.peer.String()
 			fr.serve(a, r)
 			return

@@ -2,13 +2,14 @@ package subscribe
 
 import (
 	"github.com/freshet-io/freshet/internal/fanout"
+	"github.com/freshet-io/freshet/internal/plain"
 	"github.com/freshet-io/freshet/internal/sse"
 )
 
 // BeginNow implements fanout.DeskHandler. It begins the streams of those who join others: the topic is followed here, and what the
 // catalog said of the same key a moment ago still holds. Everything else is left to ServeHTTP: who is the first, who is refused,
 // whose account or app is limited, who resumes (comparing documents takes time) and who wants its document compressed (so does that).
-func (s *Server) BeginNow(h *fanout.Head) (fanout.Stream, bool) {
+func (s *Server) BeginNow(h *plain.Head) (fanout.Stream, bool) {
 	if !s.alone || s.opts.MaxConnections > 0 || s.draining.Load() {
 		return fanout.Stream{}, false
 	}

@@ -1,4 +1,4 @@
-package fanout
+package plain
 
 import (
 	"bufio"
@@ -10,19 +10,19 @@ import (
 	"testing"
 )
 
-const plainHead = "GET /v1/topics/7?X-Sd-Subscriber-Key=k HTTP/1.1\r\nHost: example.com:6080\r\nAccept: text/event-stream\r\nx-Test:a\r\nX-TEST: b \r\n\r\n"
+const plainText = "GET /v1/topics/7?X-Sd-Subscriber-Key=k HTTP/1.1\r\nHost: example.com:6080\r\nAccept: text/event-stream\r\nx-Test:a\r\nX-TEST: b \r\n\r\n"
 
-// parseHead is how the front reads a request.
-func parseHead(head []byte) *http.Request {
+// parse reads a whole request.
+func parse(head []byte) *http.Request {
 	var h Head
-	if !h.read(string(head)) {
+	if !h.Read(string(head)) {
 		return nil
 	}
-	return h.request()
+	return h.Request()
 }
 
 func TestAPlainRequestIsRead(t *testing.T) {
-	r := parseHead([]byte(plainHead))
+	r := parse([]byte(plainText))
 	if r == nil {
 		t.Fatal("it was not understood")
 	}
@@ -35,7 +35,7 @@ func TestAPlainRequestIsRead(t *testing.T) {
 func TestReadingAPlainRequestMakesNothing(t *testing.T) {
 	var h Head
 	read := func() {
-		if !h.read(plainHead) || h.Get("accept") != "text/event-stream" || len(h.Values("Accept")) != 1 || h.Values("Nothing") != nil {
+		if !h.Read(plainText) || h.Get("accept") != "text/event-stream" || len(h.Values("Accept")) != 1 || h.Values("Nothing") != nil {
 			t.Fatal("it was not understood")
 		}
 	}
@@ -73,19 +73,19 @@ func TestWhatIsNotPlainIsLeftToNetHTTP(t *testing.T) {
 		"bytes outside ASCII":  "GET /é HTTP/1.1\r\nHost: x\r\n\r\n",
 		"a line without colon": "GET / HTTP/1.1\r\nHost: x\r\nfoo\r\n\r\n",
 	} {
-		if parseHead([]byte(head)) != nil {
+		if parse([]byte(head)) != nil {
 			t.Errorf("%s is taken for a plain request: %q", name, head)
 		}
 	}
 }
 
-// FuzzParseHead: whatever is read here, net/http reads in the same way.
-func FuzzParseHead(f *testing.F) {
-	f.Add([]byte(plainHead))
+// FuzzHead: whatever is read here, net/http reads in the same way.
+func FuzzHead(f *testing.F) {
+	f.Add([]byte(plainText))
 	f.Add([]byte("GET //a?%zz&b=%20#c HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"))
 	f.Add([]byte("GET /a%2fb? HTTP/1.1\r\nHost:\r\nA-: \t\r\n\r\n"))
 	f.Fuzz(func(t *testing.T, head []byte) {
-		got := parseHead(head)
+		got := parse(head)
 		if got == nil {
 			return
 		}
@@ -104,11 +104,11 @@ func FuzzParseHead(f *testing.F) {
 		if got.URL.Path != want.URL.Path || got.URL.RawQuery != want.URL.RawQuery || got.URL.RawPath != want.URL.RawPath {
 			t.Errorf("%#v; net/http: %#v", got.URL, want.URL)
 		}
-		var plain Head
-		plain.read(string(head))
+		var h Head
+		h.Read(string(head))
 		for name, values := range got.Header {
-			if name = strings.ToLower(name); !reflect.DeepEqual(plain.Values(name), values) || plain.Get(name) != values[0] {
-				t.Errorf("%s: %q; a request has %q", name, plain.Values(name), values)
+			if name = strings.ToLower(name); !reflect.DeepEqual(h.Values(name), values) || h.Get(name) != values[0] {
+				t.Errorf("%s: %q; a request has %q", name, h.Values(name), values)
 			}
 		}
 		if strings.ContainsAny(got.RequestURI, "\r\n ") {
