@@ -66,6 +66,7 @@ func HeadState(conn net.Conn, state http.ConnState) {
 	if !ok {
 		return
 	}
+	DeskState(c.Socket, state)
 	switch state {
 	case http.StateActive:
 		c.keeps = false

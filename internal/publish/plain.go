@@ -166,7 +166,7 @@ func topicOf(path string) (id string, ok bool) {
 }
 
 // accept sends the answer of a publication that was taken, the same as the library would.
-func (c *deskConn) accept(out router.Outcome, budget httpkit.Budget, isLast bool) error {
+func (c *clerk) accept(out router.Outcome, budget httpkit.Budget, isLast bool) error {
 	b := make([]byte, 0, 320)
 	b = append(b, "HTTP/1.1 204 No Content\r\n"...)
 	if isLast {
@@ -184,24 +184,27 @@ func (c *deskConn) accept(out router.Outcome, budget httpkit.Budget, isLast bool
 	}
 	b = time.Now().UTC().AppendFormat(append(b, "Date: "...), http.TimeFormat)
 	b = append(b, "\r\n\r\n"...)
-	if _, err := c.Write(b); err != nil || !isLast {
+	return c.send(b, isLast)
+}
+
+func (c *clerk) send(answer []byte, isLast bool) error {
+	if err := c.conn.Answer(answer); err != nil || !isLast {
 		return err
 	}
 	return io.EOF
 }
 
 // refuse sends the answer of a publication that was not taken.
-func (c *deskConn) refuse(path string, budget httpkit.Budget, reason error, isLast bool) error {
+func (c *clerk) refuse(path string, budget httpkit.Budget, reason error, isLast bool) error {
 	a := httpkit.NewAnswer()
 	a.Header().Set("Vary", "Origin")
 	a.Header().Set("Date", time.Now().UTC().Format(http.TimeFormat))
 	budget.SetHeaders(a.Header())
-	r := (&http.Request{Method: http.MethodPost, URL: &url.URL{Path: path}}).WithContext(c.ctx)
-	httpkit.WriteError(a, r, c.desk.api.log, reason)
+	r := (&http.Request{Method: http.MethodPost, URL: &url.URL{Path: path}}).WithContext(c.conn.Context())
+	httpkit.WriteError(a, r, c.api.log, reason)
 	response := http.Response{StatusCode: a.Status, ProtoMajor: 1, ProtoMinor: 1, Close: isLast, Header: a.Header(),
 		Body: io.NopCloser(&a.Body), ContentLength: int64(a.Body.Len())}
-	if err := response.Write(c.Socket); err != nil || !isLast {
-		return err
-	}
-	return io.EOF
+	var b bytes.Buffer
+	_ = response.Write(&b) // it cannot fail
+	return c.send(b.Bytes(), isLast)
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/httpkit"
-	"github.com/freshet-io/freshet/internal/publish"
 	"github.com/freshet-io/freshet/internal/settings"
 )
 
@@ -112,7 +111,7 @@ type public struct {
 
 	// Owned by the stage.
 	webs []*web
-	desk *publish.Desk // of the gateway's listener; nil without one
+	desk *httpkit.Desk // of the gateway's listener; nil without one
 	tls  *tls.Config   // nil for plain HTTP
 }
 
@@ -157,11 +156,12 @@ func (p *public) gatewayListener() net.Listener {
 	if p.tls != nil {
 		return bound
 	}
+	var clerks []func(*httpkit.DeskConn) httpkit.Clerk
 	if p.parts.publisher != nil {
-		p.desk = p.parts.publisher.Desk(p.parts.gateway.Door("publish", "v1"), publish.Patience{Head: readHeaderTimeout, Idle: idleTimeout})
-		bound = p.desk.Listen(bound)
+		clerks = append(clerks, p.parts.publisher.Clerk(p.parts.gateway.Door("publish", "v1")))
 	}
-	return httpkit.KeepHeads(bound)
+	p.desk = httpkit.NewDesk(httpkit.Patience{Head: readHeaderTimeout, Idle: idleTimeout}, clerks...)
+	return httpkit.KeepHeads(p.desk.Listen(bound))
 }
 
 // drain ends everything at the same time, so that one listener's slow requests do not use up another's time, and

@@ -66,7 +66,7 @@ type deskServer struct {
 	address string
 	door    testDoor
 	router  *slowRouter
-	desk    *publish.Desk
+	desk    *httpkit.Desk
 	http    *http.Server
 	library atomic.Int64 // requests that did not stay at the desk
 }
@@ -76,11 +76,11 @@ func serveDesk(t *testing.T, withDesk bool, o publish.Options) *deskServer {
 	if !withDesk {
 		return serveAt(t, o, nil)
 	}
-	return serveAt(t, o, &publish.Patience{Head: time.Minute, Idle: time.Minute})
+	return serveAt(t, o, &httpkit.Patience{Head: time.Minute, Idle: time.Minute})
 }
 
 // serveAt serves with a desk that has so much patience, or without one.
-func serveAt(t *testing.T, o publish.Options, desk *publish.Patience) *deskServer {
+func serveAt(t *testing.T, o publish.Options, desk *httpkit.Patience) *deskServer {
 	t.Helper()
 	g := grid.NewMemory(grid.MemoryOptions{})
 	t.Cleanup(func() { g.Close() })
@@ -100,7 +100,7 @@ func serveAt(t *testing.T, o publish.Options, desk *publish.Patience) *deskServe
 	}
 	s.address = l.Addr().String()
 	if desk != nil {
-		s.desk = api.Desk(&s.door, *desk)
+		s.desk = httpkit.NewDesk(*desk, api.Clerk(&s.door))
 		l = s.desk.Listen(l)
 	}
 	var protocols http.Protocols
@@ -430,7 +430,7 @@ func TestHTTP2PassesTheDesk(t *testing.T) {
 
 // A publisher that says nothing more is let go.
 func TestTheDeskLetsGoOfWhoIsSilent(t *testing.T) {
-	s := serveAt(t, publish.Options{}, &publish.Patience{Head: time.Minute, Idle: time.Millisecond})
+	s := serveAt(t, publish.Options{}, &httpkit.Patience{Head: time.Minute, Idle: time.Millisecond})
 	conn := dial(t, s)
 	if _, err := io.WriteString(conn, post(`1`)); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,323 @@
+package httpkit
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Desk answers plain requests where they are read. A connection brings one after the other, all alike, and what the HTTP library does
+// for each of them costs more than most answers.
+//
+// A connection is at the desk until something comes that no clerk takes. That and all that follows is the library's, which finds
+// everything as if there were no desk. So clerks need not know HTTP, only what most requests look like.
+type Desk struct {
+	patience Patience
+	hire     []func(*DeskConn) Clerk
+
+	closed atomic.Bool
+	mu     sync.Mutex
+	conns  map[*DeskConn]struct{} // Guarded by mu. All that are open.
+}
+
+// Clerk answers the requests of one kind on one connection.
+type Clerk interface {
+	// Take looks at a request whose beginning was read, and answers it if it is of its kind. Unless it is taken, nothing of the
+	// answer may have been written. An error means that the connection is over; io.EOF, that it was answered for the last time.
+	Take(read []byte) (Turn, error)
+}
+
+// Turn is who answers a request.
+type Turn int
+
+const (
+	Declined Turn = iota // another clerk, or the library, with all that follows
+	Lent                 // the library, this one alone: exactly one request was read, all of it, and it has no body
+	Taken                // the clerk did
+)
+
+// Patience is how long the server of a listener waits for its clients. It holds at the desk too.
+type Patience struct {
+	Head time.Duration // for the rest of a request's head
+	Idle time.Duration // for the next request
+}
+
+// NewDesk makes a desk with clerks of some kinds, who are asked in turn.
+func NewDesk(p Patience, hire ...func(*DeskConn) Clerk) *Desk {
+	return &Desk{patience: p, hire: hire, conns: map[*DeskConn]struct{}{}}
+}
+
+// Listen returns l with the desk in front of it. Its connections must not be encrypted above it. The server must have DeskState as
+// its ConnState, or be content that what is lent is not given back; and ConnContext as its ConnContext.
+func (d *Desk) Listen(l net.Listener) net.Listener { return &deskListener{l, d} }
+
+// Close lets what is under way be answered and ends the connections that were answered here. Those that have brought nothing
+// yet, and new ones, are the library's.
+func (d *Desk) Close(ctx context.Context) error {
+	d.closed.Store(true)
+	d.mu.Lock()
+	open := slices.Collect(maps.Keys(d.conns))
+	d.mu.Unlock()
+	for _, c := range open {
+		c.letGo()
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for _, c := range open {
+			c.await()
+		}
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return errors.New("plain requests were not answered in time")
+	}
+}
+
+// enter puts a connection at the desk.
+func (d *Desk) enter(s Socket) net.Conn {
+	if d.closed.Load() {
+		return s
+	}
+	ctx := context.WithValue(ConnContext(context.Background(), s), http.LocalAddrContextKey, s.LocalAddr())
+	c := &DeskConn{Socket: s, desk: d, ctx: ctx, isAtDesk: true}
+	for _, hire := range d.hire {
+		c.clerks = append(c.clerks, hire(c))
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.conns[c] = struct{}{}
+	return c
+}
+
+func (d *Desk) forget(c *DeskConn) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.conns, c)
+}
+
+type deskListener struct {
+	net.Listener
+	desk *Desk
+}
+
+// Accept implements net.Listener.
+func (l *deskListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if s, ok := conn.(Socket); ok && err == nil {
+		return l.desk.enter(s), nil
+	}
+	return conn, err
+}
+
+// DeskConn is a connection that begins at the desk. The library reads from it in one goroutine at a time.
+type DeskConn struct {
+	Socket
+	desk   *Desk
+	clerks []Clerk
+	ctx    context.Context //nolint:containedctx // the clerks' requests have no other
+
+	working   sync.Mutex  // held while a request is being answered
+	isClosing atomic.Bool // to be closed behind the request under way
+
+	// Only the reader changes them, with working held.
+	isAtDesk  bool
+	hasServed bool
+
+	// Only the reader's.
+	isLent bool       // the library has one whole request, and nothing else
+	left   io.Closer  // by a clerk, for the handler of that request
+	over   error      // why nothing more can be read
+	buffer *deskInput // what was read at the desk; nil when all of it is passed on
+	unread []byte     // what of it the library has not seen
+	rearm  time.Time  // when the time for writing is set again
+}
+
+// NetConn is the connection without the desk.
+func (c *DeskConn) NetConn() net.Conn { return c.Socket }
+
+// Context is for requests that are answered at the desk. It does not end when their clients go away.
+func (c *DeskConn) Context() context.Context { return c.ctx }
+
+// Client is who a clerk has to look after while it waits; see Unwatch. It is nil where nobody can.
+func (c *DeskConn) Client() *Client {
+	client, ok := c.Socket.(*Client)
+	if !ok || !canPeek {
+		return nil
+	}
+	client.mu.Lock()
+	defer client.mu.Unlock()
+	client.unwatched, client.dismissed = true, true // the library is not there
+	return client
+}
+
+// IsLast reports whether the request under way is the connection's last, which its answer should say.
+func (c *DeskConn) IsLast() bool { return c.isClosing.Load() || c.desk.closed.Load() }
+
+// Answer sends the answer to the request under way. Who never reads its answers shall not hold us up; and the next request has
+// its time from now on.
+func (c *DeskConn) Answer(b []byte) error {
+	now := time.Now()
+	if now.After(c.rearm) {
+		c.rearm = now.Add(c.desk.patience.Idle / 2)
+		_ = c.SetWriteDeadline(now.Add(c.desk.patience.Idle))
+	}
+	_ = c.SetReadDeadline(now.Add(c.desk.patience.Idle))
+	_, err := c.Write(b)
+	return err
+}
+
+// Leave leaves something for the library's handler of the request that is lent to it. It is closed if nobody wants it.
+func (c *DeskConn) Leave(what io.Closer) { c.left = what }
+
+// Left takes what a clerk has left for a request.
+func Left(ctx context.Context) io.Closer {
+	for conn := ctx.Value(connKey{}); ; {
+		switch c := conn.(type) {
+		case *DeskConn:
+			left := c.left
+			c.left = nil
+			return left
+		case interface{ NetConn() net.Conn }:
+			conn = c.NetConn()
+		default:
+			return nil
+		}
+	}
+}
+
+// deskInput is where requests are read. Most publications are shorter, and so take a single read.
+type deskInput [16 << 10]byte
+
+var deskInputs = sync.Pool{New: func() any { return new(deskInput) }}
+
+// Read answers plain requests until something else comes, which it passes on.
+func (c *DeskConn) Read(p []byte) (int, error) {
+	if c.isClosing.Load() {
+		return 0, io.EOF
+	}
+	if c.isAtDesk && c.over == nil {
+		c.serve()
+	}
+	switch {
+	case c.over != nil:
+		return 0, c.over // the library looks twice at a new connection
+	case c.buffer == nil:
+		n, err := c.Socket.Read(p)
+		c.isLent = c.isLent && n == 0 // otherwise the library may have the beginning of another request
+		return n, err
+	}
+	n := copy(p, c.unread)
+	if c.unread = c.unread[n:]; len(c.unread) == 0 {
+		deskInputs.Put(c.buffer)
+		c.buffer = nil
+	}
+	return n, nil
+}
+
+// Close implements net.Conn. A connection whose request is under way is closed behind it: the library closes it again when it can
+// read no more.
+func (c *DeskConn) Close() error {
+	c.isClosing.Store(true)
+	if !c.working.TryLock() {
+		return nil
+	}
+	defer c.working.Unlock()
+	c.desk.forget(c)
+	return c.Socket.Close()
+}
+
+// serve answers requests until the connection is over or the library's.
+func (c *DeskConn) serve() {
+	c.buffer = deskInputs.Get().(*deskInput)
+	for {
+		n, err := c.Socket.Read(c.buffer[:])
+		turn := Taken
+		if err == nil {
+			turn, err = c.take(c.buffer[:n])
+		}
+		if turn == Taken && err == nil && c.IsLast() {
+			err = io.EOF
+		}
+		switch {
+		case err != nil:
+			c.over = err
+			deskInputs.Put(c.buffer)
+			return
+		case turn != Taken:
+			c.unread = c.buffer[:n]
+			c.handOver(turn == Lent)
+			return
+		}
+	}
+}
+
+// take has a request answered that can be. None is any more once the desk is closed.
+func (c *DeskConn) take(read []byte) (turn Turn, err error) {
+	c.working.Lock()
+	defer c.working.Unlock()
+	for _, k := range c.clerks {
+		if turn != Declined || c.IsLast() {
+			break
+		}
+		turn, err = k.Take(read)
+	}
+	c.hasServed = c.hasServed || turn == Taken
+	return turn, err
+}
+
+// handOver leaves the connection to the library.
+func (c *DeskConn) handOver(isLent bool) {
+	c.working.Lock()
+	defer c.working.Unlock()
+	c.isAtDesk, c.isLent = false, isLent
+	if c.hasServed {
+		_ = c.SetReadDeadline(time.Now().Add(c.desk.patience.Head))
+		_ = c.SetWriteDeadline(time.Time{})
+		c.rearm = time.Time{}
+	}
+}
+
+// DeskState tells a connection when the library is done with a request. It is for http.Server.
+func DeskState(conn net.Conn, state http.ConnState) {
+	c, ok := conn.(*DeskConn)
+	if !ok || state == http.StateNew || state == http.StateActive {
+		return
+	}
+	if c.left != nil {
+		_ = c.left.Close()
+		c.left = nil
+	}
+	if state == http.StateIdle && c.isLent && c.buffer == nil && !c.desk.closed.Load() {
+		c.working.Lock()
+		defer c.working.Unlock()
+		c.isAtDesk = true
+	}
+	c.isLent = false
+}
+
+// letGo ends a connection that was answered here and waits for nothing.
+func (c *DeskConn) letGo() {
+	if !c.working.TryLock() {
+		return // it sees by itself that the desk is closed
+	}
+	defer c.working.Unlock()
+	if c.isAtDesk && c.hasServed {
+		_ = c.SetReadDeadline(time.Unix(1, 0))
+	}
+}
+
+// await returns when the request under way is answered.
+func (c *DeskConn) await() {
+	c.working.Lock()
+	defer c.working.Unlock()
+}
