@@ -18,8 +18,8 @@ var (
 	anyKey  = regexp.MustCompile(`"key":"[A-Za-z0-9]{48}"`)
 )
 
-// plain replaces what differs from run to run.
-func plain(body string) string {
+// settled replaces what differs from run to run.
+func settled(body string) string {
 	body = anyID.ReplaceAllString(strings.TrimSuffix(body, "\n"), "ID")
 	return anyKey.ReplaceAllString(anyTime.ReplaceAllString(body, `"created_at":MS`), `"key":"KEY"`)
 }
@@ -198,8 +198,8 @@ func TestTheAdministrationSpeaksItsDialect(t *testing.T) {
 			body = encodeForm(body)
 		}
 		a := w.administerBody(method, path, contentType, body)
-		if a.status != c.status || plain(a.body) != c.want {
-			t.Errorf("%s %q\n got %d %s\nwant %d %s", c.call, c.body, a.status, plain(a.body), c.status, c.want)
+		if a.status != c.status || settled(a.body) != c.want {
+			t.Errorf("%s %q\n got %d %s\nwant %d %s", c.call, c.body, a.status, settled(a.body), c.status, c.want)
 		}
 		if got := a.header.Get("Content-Type"); c.want != "" && got != "application/json; charset=utf-8" {
 			t.Errorf("%s has the content type %q", c.call, got)

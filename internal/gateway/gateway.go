@@ -118,16 +118,27 @@ type trustedPeer struct{}
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.traffic.begun.Add(1)
 	defer g.traffic.answered.Add(1)
-	if client, trusted := g.proxies.Trust(r); trusted {
-		peer := r.RemoteAddr
-		r = r.WithContext(context.WithValue(r.Context(), trustedPeer{}, peer)) // a copy: the server still needs the original
-		r.RemoteAddr = client
+	g.handler.ServeHTTP(w, g.believe(r))
+}
+
+// believe returns the request as its client sent it, if a trusted proxy passed it on.
+func (g *Gateway) believe(r *http.Request) *http.Request {
+	client, trusted := g.proxies.Trust(r)
+	if !trusted {
+		return r
 	}
-	g.handler.ServeHTTP(w, r)
+	peer := r.RemoteAddr
+	r = r.WithContext(context.WithValue(r.Context(), trustedPeer{}, peer)) // a copy: the server still needs the original
+	r.RemoteAddr = client
+	return r
 }
 
 // route finds the API, runs its plugins and passes the request on.
 func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
+	if b, ok := httpkit.Left(r.Context()).(*begun); ok {
+		b.ServeHTTP(w, r)
+		return
+	}
 	framed := httpkit.Framing(r)
 	if a := ambiguous[framed]; a != nil {
 		w.Header().Set("Connection", "close") // what follows may be taken for a request, or for a body
@@ -150,20 +161,11 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 		to.next.ServeHTTP(w, r)
 		return
 	}
-	m := &marked{ResponseWriter: w, isProxied: to.isProxied}
-	a := (*answer)(nil)
-	if to.isProxied {
-		if framed == httpkit.FramedUnknown {
-			m.header = hangUp
-		}
-		a = unfit(r, path)
+	header, a := t.judge(r, to, path)
+	if to.isProxied && framed == httpkit.FramedUnknown {
+		header = append(header, hangUp)
 	}
-	if a == nil && len(to.plugins) > 0 {
-		x := &exchange{r: r, table: t, route: to}
-		x.header = x.room[:0]
-		a = x.run()
-		m.header = append(x.header, m.header...)
-	}
+	m := &marked{ResponseWriter: w, isProxied: to.isProxied, header: header}
 	switch {
 	case a != nil:
 		g.refuse(m, r, a)
@@ -176,7 +178,24 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 
 // hangUp ends the connection behind a request that may have named a length beside its chunks: somebody in front of us may
 // have believed that one, so nothing more is read.
-var hangUp = []mark{{"Connection", []string{"close"}}}
+var hangUp = mark{"Connection", []string{"close"}}
+
+// judge has the plugins of an API look at a request. It returns the headers of its answer, whoever gives it, and the answer if the
+// request must not be passed on.
+func (t *table) judge(r *http.Request, to *route, path string) ([]mark, *answer) {
+	if to.isProxied {
+		if a := unfit(r, path); a != nil {
+			return nil, a
+		}
+	}
+	if len(to.plugins) == 0 {
+		return nil, nil
+	}
+	x := &exchange{r: r, table: t, route: to}
+	x.header = x.room[:0]
+	a := x.run()
+	return x.header, a
+}
 
 // unfit makes a request fit to be seen by plugins and upstreams, or says why it cannot be.
 func unfit(r *http.Request, path string) *answer {

@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -29,11 +30,27 @@ func TestMain(m *testing.M) { os.Exit(verify(m)) }
 func verify(m *testing.M) int {
 	code := m.Run()
 	http.DefaultClient.CloseIdleConnections()
+	client.CloseIdleConnections()
 	if err := goleak.Find(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return code
+}
+
+// noDesk names the variable that makes all tests run without a desk before the gateway.
+const noDesk = "FRESHET_TEST_NO_DESK"
+
+// Where there is TLS, and for whatever is not plain, there is no desk. All that holds with one holds there too.
+func TestEverythingHoldsWithoutADesk(t *testing.T) {
+	if os.Getenv(noDesk) != "" {
+		return // we are there
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.timeout=5m")
+	cmd.Env = append(os.Environ(), noDesk+"=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 // world is a gateway with its administration, on the real engines.
@@ -44,6 +61,7 @@ type world struct {
 	gateway  *Gateway
 	registry *Registry
 	front    *httptest.Server // the gateway listener
+	desk     *httpkit.Desk    // of the last listener that has one
 	admin    *httptest.Server
 	logs     *safeBuffer
 }
@@ -100,7 +118,7 @@ func newWorld(t testing.TB, change ...func(*Options)) *world {
 func newNode(t testing.TB, s *store.Store, counters *grid.Memory, change ...func(*Options)) *world {
 	t.Helper()
 	w := &world{t: t, store: s, grid: counters, logs: &safeBuffer{}}
-	log := slog.New(slog.NewTextHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	log := slog.New(slog.NewTextHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	o := Options{Log: log, Counter: counters, APIs: []API{
 		{Name: "api", Version: "v1", Handler: echoHandler("manage")},
 		{Name: "publish", Version: "v1", Handler: echoHandler("publish")},
@@ -117,14 +135,25 @@ func newNode(t testing.TB, s *store.Store, counters *grid.Memory, change ...func
 		t.Fatal(err)
 	}
 	t.Cleanup(w.registry.Close)
-	w.front = httptest.NewUnstartedServer(w.gateway)
-	w.front.Listener = httpkit.KeepHeads(httpkit.Calm(w.front.Listener))
-	w.front.Config.ConnState, w.front.Config.ConnContext = w.gateway.ConnState, httpkit.ConnContext
-	w.front.Start()
-	t.Cleanup(w.front.Close)
+	w.front = w.listen(os.Getenv(noDesk) == "", w.gateway)
 	w.admin = httptest.NewServer(NewAdministration(s, w.registry, "test", log))
 	t.Cleanup(w.admin.Close)
 	return w
+}
+
+// listen starts a listener like the gateway's own.
+func (w *world) listen(withDesk bool, h http.Handler) *httptest.Server {
+	front := httptest.NewUnstartedServer(h)
+	l := httpkit.Calm(front.Listener)
+	if withDesk {
+		w.desk = httpkit.NewDesk(httpkit.Patience{Head: time.Minute, Idle: time.Minute}, w.gateway.Clerk)
+		l = w.desk.Listen(l)
+	}
+	front.Listener = httpkit.KeepHeads(l)
+	front.Config.ConnState, front.Config.ConnContext = w.gateway.ConnState, httpkit.ConnContext
+	front.Start()
+	w.t.Cleanup(front.Close)
+	return front
 }
 
 func echoHandler(name string) http.Handler {
@@ -159,9 +188,9 @@ type got struct {
 	body   string
 }
 
-// client follows no redirects and keeps no connections, so that nothing is left over.
+// client follows no redirects.
 var client = &http.Client{
-	Transport:     &http.Transport{DisableKeepAlives: true, DisableCompression: true},
+	Transport:     &http.Transport{DisableCompression: true},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	Timeout:       2 * time.Minute,
 }

@@ -47,6 +47,11 @@ func (u *upstream) servePlain(w http.ResponseWriter, r *http.Request) {
 	client := httpkit.Unwatch(r.Context())
 	defer client.Done()
 	c, err := u.gateway.straight.ask(r, u, client)
+	u.pass(w, r, c, err)
+}
+
+// pass passes on the answer that has begun on a connection, or says why there is none.
+func (u *upstream) pass(w http.ResponseWriter, r *http.Request, c *straightConn, err error) {
 	if err != nil {
 		u.gateway.upstreamFailed(w, r, u.host, err)
 		return

@@ -16,25 +16,41 @@ const maxShortFields = 32
 
 type shortField struct{ name, value string }
 
-// shortAnswer moves the header of such an answer to another one, and returns the status and the length of the body. If it
-// is anything else, nothing was read.
-func (c *straightConn) shortAnswer(to http.Header) (status, length int, ok bool) {
+// short is such an answer, as it lies in the buffer of its connection.
+type short struct {
+	status  int
+	fields  []shortField
+	headLen int
+	length  int // of the body
+}
+
+// peekShort looks whether such an answer is there. The fields need room.
+func (c *straightConn) peekShort(room *[maxShortFields]shortField) (s short, ok bool) {
 	here, _ := c.in.Peek(c.in.Buffered()) // that much is there
 	end := bytes.Index(here, []byte("\r\n\r\n"))
 	if end < 0 {
-		return 0, 0, false
+		return s, false
 	}
+	s.headLen = end + 4
 	status, text, ok := shortStatus(string(here[:end+2]))
+	if !ok {
+		return s, false
+	}
+	s.status = status
+	s.fields, s.length, ok = shortFields(room[:0], text)
+	return s, ok && s.length <= len(here)-s.headLen
+}
+
+// shortAnswer moves the header of such an answer to another one, and returns the status and the length of the body. If it
+// is anything else, nothing was read.
+func (c *straightConn) shortAnswer(to http.Header) (status, length int, ok bool) {
+	var room [maxShortFields]shortField
+	s, ok := c.peekShort(&room)
 	if !ok {
 		return 0, 0, false
 	}
-	var room [maxShortFields]shortField
-	fields, length, ok := shortFields(room[:0], text)
-	if !ok || length > len(here)-end-4 {
-		return 0, 0, false
-	}
-	values := make([]string, len(fields)) // one allocation for all
-	for i, f := range fields {
+	values := make([]string, len(s.fields)) // one allocation for all
+	for i, f := range s.fields {
 		values[i] = f.value
 		if before := to[f.name]; len(before) > 0 {
 			to[f.name] = append(before, f.value)
@@ -42,8 +58,8 @@ func (c *straightConn) shortAnswer(to http.Header) (status, length int, ok bool)
 			to[f.name] = values[i : i+1 : i+1]
 		}
 	}
-	_, _ = c.in.Discard(end + 4)
-	return status, length, true
+	_, _ = c.in.Discard(s.headLen)
+	return s.status, s.length, true
 }
 
 // shortStatus reads a status line whose answer has a body, as far as the status alone says.

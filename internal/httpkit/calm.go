@@ -1,8 +1,10 @@
 package httpkit
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"sync"
@@ -85,6 +87,38 @@ func (c *Client) Read(p []byte) (int, error) {
 		n, err := c.Socket.Read(p)
 		if n > 0 || err == nil || !errors.Is(err, os.ErrDeadlineExceeded) || !c.extend() {
 			return n, err
+		}
+	}
+}
+
+// look waits for the client to go away, as the library does that reads a single byte, but leaves everything where it is.
+func (c *Client) look() error {
+	if c.dismiss() {
+		return nil
+	}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	err = c.whileReading(func() error {
+		return raw.Read(func(fd uintptr) bool {
+			gone, _ := peek(fd)
+			return gone
+		})
+	})
+	return cmp.Or(err, io.EOF)
+}
+
+// whileReading waits for the socket in another way than Read, with the same deadlines.
+func (c *Client) whileReading(wait func() error) error {
+	if err := c.begin(); err != nil {
+		return err
+	}
+	defer c.end()
+	for {
+		err := wait()
+		if err == nil || !errors.Is(err, os.ErrDeadlineExceeded) || !c.extend() {
+			return err
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -30,13 +31,15 @@ type Desk struct {
 // Clerk answers the requests of one kind on one connection.
 type Clerk interface {
 	// Take looks at a request whose beginning was read, and answers it if it is of its kind. Unless it is taken, nothing of the
-	// answer may have been written. An error means that the connection is over; io.EOF, that it was answered for the last time.
+	// answer may have been written. What was begun for a connection's last request must be brought to its end: a library that shuts
+	// down reads no more requests. An error means that the connection is over; io.EOF, that it was answered for the last time.
 	Take(read []byte) (Turn, error)
 }
 
 // Turn is who answers a request.
 type Turn int
 
+// Those who can.
 const (
 	Declined Turn = iota // another clerk, or the library, with all that follows
 	Lent                 // the library, this one alone: exactly one request was read, all of it, and it has no body
@@ -54,8 +57,8 @@ func NewDesk(p Patience, hire ...func(*DeskConn) Clerk) *Desk {
 	return &Desk{patience: p, hire: hire, conns: map[*DeskConn]struct{}{}}
 }
 
-// Listen returns l with the desk in front of it. Its connections must not be encrypted above it. The server must have DeskState as
-// its ConnState, or be content that what is lent is not given back; and ConnContext as its ConnContext.
+// Listen returns l with the desk in front of it. Its connections must not be encrypted above it. The server must have DeskState, or
+// HeadState above it, as its ConnState and ConnContext as its ConnContext.
 func (d *Desk) Listen(l net.Listener) net.Listener { return &deskListener{l, d} }
 
 // Close lets what is under way be answered and ends the connections that were answered here. Those that have brought nothing
@@ -90,6 +93,11 @@ func (d *Desk) enter(s Socket) net.Conn {
 	}
 	ctx := context.WithValue(ConnContext(context.Background(), s), http.LocalAddrContextKey, s.LocalAddr())
 	c := &DeskConn{Socket: s, desk: d, ctx: ctx, isAtDesk: true}
+	if client, ok := s.(*Client); ok && canPeek {
+		c.socket, _ = client.SyscallConn() // without it a connection is read as any other
+		c.step = c.receiveNow
+		c.wait = func() error { return c.socket.Read(c.step) }
+	}
 	for _, hire := range d.hire {
 		c.clerks = append(c.clerks, hire(c))
 	}
@@ -127,19 +135,25 @@ type DeskConn struct {
 	ctx    context.Context //nolint:containedctx // the clerks' requests have no other
 
 	working   sync.Mutex  // held while a request is being answered
-	isClosing atomic.Bool // to be closed behind the request under way
+	isBusy    atomic.Bool // a clerk answers one
+	isClosing atomic.Bool // to be closed, behind the request under way if there is one
+	isAlone   atomic.Bool // the library has nothing that came behind the request that is lent to it
 
 	// Only the reader changes them, with working held.
 	isAtDesk  bool
 	hasServed bool
 
 	// Only the reader's.
-	isLent bool       // the library has one whole request, and nothing else
-	left   io.Closer  // by a clerk, for the handler of that request
-	over   error      // why nothing more can be read
-	buffer *deskInput // what was read at the desk; nil when all of it is passed on
-	unread []byte     // what of it the library has not seen
-	rearm  time.Time  // when the time for writing is set again
+	socket syscall.RawConn           // nil where there is none to look into
+	step   func(socket uintptr) bool // receiveNow
+	wait   func() error              // for socket to take a step
+	failed error                     // of the last step
+	read   int                       // in the last step
+	left   io.Closer                 // by a clerk, for the handler of the request that is lent
+	over   error                     // why nothing more can be read
+	buffer *deskInput                // what was read at the desk; nil when all of it is passed on
+	unread []byte                    // what of it the library has not seen
+	rearm  time.Time                 // when the time for writing is set again
 }
 
 // NetConn is the connection without the desk.
@@ -202,9 +216,6 @@ var deskInputs = sync.Pool{New: func() any { return new(deskInput) }}
 
 // Read answers plain requests until something else comes, which it passes on.
 func (c *DeskConn) Read(p []byte) (int, error) {
-	if c.isClosing.Load() {
-		return 0, io.EOF
-	}
 	if c.isAtDesk && c.over == nil {
 		c.serve()
 	}
@@ -212,79 +223,130 @@ func (c *DeskConn) Read(p []byte) (int, error) {
 	case c.over != nil:
 		return 0, c.over // the library looks twice at a new connection
 	case c.buffer == nil:
-		n, err := c.Socket.Read(p)
-		c.isLent = c.isLent && n == 0 // otherwise the library may have the beginning of another request
-		return n, err
+		return c.readOn(p)
 	}
 	n := copy(p, c.unread)
 	if c.unread = c.unread[n:]; len(c.unread) == 0 {
-		deskInputs.Put(c.buffer)
-		c.buffer = nil
+		c.drop()
 	}
 	return n, nil
+}
+
+// readOn reads for the library. If that only looks whether the client is there, it takes nothing of the next request, so that the
+// connection can come back.
+func (c *DeskConn) readOn(p []byte) (int, error) {
+	isLook := len(p) == 1 && c.isAlone.Load()
+	if client, ok := c.Socket.(*Client); ok && isLook && canPeek {
+		return 0, client.look()
+	}
+	if c.isClosing.Load() && !isLook {
+		return 0, io.EOF
+	}
+	n, err := c.Socket.Read(p)
+	if n > 0 {
+		c.isAlone.Store(false)
+	}
+	return n, err
 }
 
 // Close implements net.Conn. A connection whose request is under way is closed behind it: the library closes it again when it can
 // read no more.
 func (c *DeskConn) Close() error {
 	c.isClosing.Store(true)
-	if !c.working.TryLock() {
+	if c.isBusy.Load() {
 		return nil
 	}
-	defer c.working.Unlock()
 	c.desk.forget(c)
 	return c.Socket.Close()
 }
 
 // serve answers requests until the connection is over or the library's.
 func (c *DeskConn) serve() {
-	c.buffer = deskInputs.Get().(*deskInput)
-	for {
-		n, err := c.Socket.Read(c.buffer[:])
+	for !c.isClosing.Load() {
+		n, err := c.receive()
 		turn := Taken
 		if err == nil {
 			turn, err = c.take(c.buffer[:n])
 		}
-		if turn == Taken && err == nil && c.IsLast() {
+		if err == nil && turn != Taken {
+			c.unread = c.buffer[:n]
+			return
+		}
+		c.drop()
+		if err == nil && c.desk.closed.Load() {
 			err = io.EOF
 		}
-		switch {
-		case err != nil:
-			c.over = err
-			deskInputs.Put(c.buffer)
-			return
-		case turn != Taken:
-			c.unread = c.buffer[:n]
-			c.handOver(turn == Lent)
+		if c.over = err; err != nil {
 			return
 		}
 	}
+	c.over = io.EOF
 }
 
-// take has a request answered that can be. None is any more once the desk is closed.
+// receive waits for a request, without a buffer as long as there is none: most connections wait most of the time.
+func (c *DeskConn) receive() (int, error) {
+	client, ok := c.Socket.(*Client)
+	if !ok || c.socket == nil {
+		c.buffer = deskInputs.Get().(*deskInput)
+		return c.Socket.Read(c.buffer[:])
+	}
+	c.read, c.failed = 0, nil
+	if err := client.whileReading(c.wait); err != nil {
+		return 0, err
+	}
+	if c.read == 0 && c.failed == nil {
+		return 0, io.EOF
+	}
+	return c.read, c.failed
+}
+
+// receiveNow reads what is there, and reports whether there was anything.
+func (c *DeskConn) receiveNow(socket uintptr) bool {
+	c.buffer = deskInputs.Get().(*deskInput)
+	var wait bool
+	if c.read, wait, c.failed = readNow(socket, c.buffer[:]); wait {
+		c.drop()
+	}
+	return !wait
+}
+
+// drop gives the buffer away.
+func (c *DeskConn) drop() {
+	if c.buffer != nil {
+		deskInputs.Put(c.buffer)
+		c.buffer = nil
+	}
+}
+
+// take has a request answered that can be, and leaves others to the library. None is answered any more once the desk is closed.
 func (c *DeskConn) take(read []byte) (turn Turn, err error) {
 	c.working.Lock()
 	defer c.working.Unlock()
+	if turn, err = c.ask(read); turn == Taken || err != nil {
+		c.hasServed = true
+		return turn, err
+	}
+	c.isAtDesk = false
+	c.isAlone.Store(turn == Lent)
+	if c.hasServed {
+		_ = c.SetReadDeadline(time.Now().Add(c.desk.patience.Head))
+		_ = c.SetWriteDeadline(time.Time{})
+		c.rearm = time.Time{}
+	}
+	return turn, nil
+}
+
+// ask asks the clerks in turn.
+func (c *DeskConn) ask(read []byte) (turn Turn, err error) {
+	c.isBusy.Store(true)
+	defer c.isBusy.Store(false) // then serve looks whether it is closing
 	for _, k := range c.clerks {
 		if turn != Declined || c.IsLast() {
 			break
 		}
 		turn, err = k.Take(read)
 	}
-	c.hasServed = c.hasServed || turn == Taken
 	return turn, err
-}
-
-// handOver leaves the connection to the library.
-func (c *DeskConn) handOver(isLent bool) {
-	c.working.Lock()
-	defer c.working.Unlock()
-	c.isAtDesk, c.isLent = false, isLent
-	if c.hasServed {
-		_ = c.SetReadDeadline(time.Now().Add(c.desk.patience.Head))
-		_ = c.SetWriteDeadline(time.Time{})
-		c.rearm = time.Time{}
-	}
 }
 
 // DeskState tells a connection when the library is done with a request. It is for http.Server.
@@ -297,12 +359,11 @@ func DeskState(conn net.Conn, state http.ConnState) {
 		_ = c.left.Close()
 		c.left = nil
 	}
-	if state == http.StateIdle && c.isLent && c.buffer == nil && !c.desk.closed.Load() {
+	if c.isAlone.Swap(false) && state == http.StateIdle && c.buffer == nil && !c.desk.closed.Load() {
 		c.working.Lock()
 		defer c.working.Unlock()
 		c.isAtDesk = true
 	}
-	c.isLent = false
 }
 
 // letGo ends a connection that was answered here and waits for nothing.

@@ -2,7 +2,10 @@
 
 package httpkit
 
-import "syscall"
+import (
+	"os"
+	"syscall"
+)
 
 const canPeek = true
 
@@ -19,6 +22,22 @@ func peek(fd uintptr) (gone, wait bool) {
 			return false, true
 		default:
 			return true, false
+		}
+	}
+}
+
+// readNow reads what is there. If there is nothing yet, the reader has to wait.
+func readNow(fd uintptr, p []byte) (n int, wait bool, err error) {
+	for {
+		n, err := syscall.Read(int(fd), p)
+		switch err {
+		case nil:
+			return n, false, nil
+		case syscall.EINTR:
+		case syscall.EAGAIN:
+			return 0, true, nil
+		default:
+			return 0, false, os.NewSyscallError("read", err)
 		}
 	}
 }

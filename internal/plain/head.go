@@ -143,6 +143,20 @@ func (h *Head) fillURL(u *url.URL) bool {
 	return true
 }
 
+// IsHost reports whether a host is one beyond doubt.
+func IsHost(host string) bool {
+	for i := range len(host) {
+		switch c := host[i]; c {
+		case '.', '-', '_', ':', '[', ']':
+		default:
+			if !isAlphanumeric(c) {
+				return false
+			}
+		}
+	}
+	return host != ""
+}
+
 // isUnreserved reports whether a character of a path means itself, however it is written.
 func isUnreserved(c byte) bool {
 	return isAlphanumeric(c) || c == '-' || c == '_' || c == '.' || c == '~' || c == '/'

@@ -47,7 +47,7 @@ func (c *clerk) Take(read []byte) (httpkit.Turn, error) {
 	return c.answer(req, inside, read[req.headLen:])
 }
 
-func (c *clerk) answer(req plain, inside string, begun []byte) (httpkit.Turn, error) {
+func (c *clerk) answer(req plainHead, inside string, begun []byte) (httpkit.Turn, error) {
 	ctx := c.conn.Context()
 	grant, budget, ok := c.api.admit(ctx, req, inside)
 	if !ok {
@@ -65,7 +65,7 @@ func (c *clerk) answer(req plain, inside string, begun []byte) (httpkit.Turn, er
 }
 
 // admit asks everything that a publication's head can be refused for. To say why is left to the library.
-func (a *API) admit(ctx context.Context, req plain, inside string) (grant *catalog.Grant, b httpkit.Budget, ok bool) {
+func (a *API) admit(ctx context.Context, req plainHead, inside string) (grant *catalog.Grant, b httpkit.Budget, ok bool) {
 	id, ok := topicOf(inside)
 	if !ok || int64(req.length) > a.opts.MaxBody {
 		return nil, b, false

@@ -11,12 +11,13 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/httpkit"
+	"github.com/freshet-io/freshet/internal/plain"
 	"github.com/freshet-io/freshet/internal/router"
 )
 
-// plain is what matters of the head of a plain publication: a POST of JSON whose length is known, without conditions and without
+// plainHead is what matters of the head of a plain publication: a POST of JSON whose length is known, without conditions and without
 // anything that asks for special care. Its texts are made from the head at once.
-type plain struct {
+type plainHead struct {
 	path    string
 	key     string
 	length  int // of the body
@@ -33,7 +34,7 @@ const (
 )
 
 // readPlain reads a head. What is not plain beyond doubt is not plain: the HTTP library knows better.
-func readPlain(read []byte) (req plain, ok bool) {
+func readPlain(read []byte) (req plainHead, ok bool) {
 	if len(read) < len(plainStart) || string(read[:len(plainStart)]) != plainStart {
 		return req, false
 	}
@@ -104,7 +105,7 @@ type plainFields struct {
 }
 
 // read takes one field in. It reports whether the publication can still be plain.
-func (f *plainFields) read(name, value string, req *plain) (ok bool) {
+func (f *plainFields) read(name, value string, req *plainHead) (ok bool) {
 	f.fields++
 	var lower [32]byte
 	if len(name) > len(lower) {
@@ -115,7 +116,7 @@ func (f *plainFields) read(name, value string, req *plain) (ok bool) {
 	}
 	switch string(lower[:len(name)]) {
 	case "host":
-		ok = !f.host && isPlainHost(value)
+		ok = !f.host && plain.IsHost(value)
 		f.host = true
 	case "content-length":
 		req.length, ok = plainLength(value)
@@ -134,15 +135,6 @@ func (f *plainFields) read(name, value string, req *plain) (ok bool) {
 		ok = true // nobody asks for them
 	}
 	return ok
-}
-
-func isPlainHost(host string) bool {
-	for i := range len(host) {
-		if c := host[i]; !isAlphanumeric(c) && c != '.' && c != '-' && c != ':' && c != '[' && c != ']' {
-			return false
-		}
-	}
-	return host != ""
 }
 
 func plainLength(text string) (int, bool) {

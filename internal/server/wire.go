@@ -160,6 +160,7 @@ func (p *public) gatewayListener() net.Listener {
 	if p.parts.publisher != nil {
 		clerks = append(clerks, p.parts.publisher.Clerk(p.parts.gateway.Door("publish", "v1")))
 	}
+	clerks = append(clerks, p.parts.gateway.Clerk)
 	p.desk = httpkit.NewDesk(httpkit.Patience{Head: readHeaderTimeout, Idle: idleTimeout}, clerks...)
 	return httpkit.KeepHeads(p.desk.Listen(bound))
 }
