@@ -108,6 +108,8 @@ func boundListener(sendBuffer int) func(network, address string, c syscall.RawCo
 			fd := int(listener)
 			_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer)
 			_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_MAXSEG, segment)
+			// An event leaves at once, and not when the one before it was acknowledged.
+			_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 			boundVanishing(fd)
 		})
 	}
