@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/freshet-io/freshet/internal/nowait"
 )
 
 // adopt hands a plain HTTP/1.1 connection to an event loop.
@@ -173,13 +175,13 @@ func appendDate(b []byte) []byte {
 func sendParts(fd int, head, body []byte) (int, syscall.Errno) {
 	// Small beginnings go out in one piece; for long ones a second call costs less than copying.
 	if len(body) > 0 && len(body) <= 4<<10 {
-		return sendNow(fd, append(head, body...))
+		return nowait.Write(fd, append(head, body...))
 	}
-	n, err := sendNow(fd, head)
+	n, err := nowait.Write(fd, head)
 	if err != 0 || n < len(head) || len(body) == 0 {
 		return n, err
 	}
-	m, err := sendNow(fd, body)
+	m, err := nowait.Write(fd, body)
 	return n + m, err
 }
 

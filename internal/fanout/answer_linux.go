@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/freshet-io/freshet/internal/nowait"
 )
 
 // answer is what the handler of a plain request writes to: a stream, to which Serve hands the connection, or a short answer that
@@ -55,7 +57,7 @@ func (a *answer) finish() {
 		return
 	}
 	if a.complete {
-		_, _ = sendNow(fd, a.bytes())
+		_, _ = nowait.Write(fd, a.bytes())
 	}
 	unix.Close(fd)
 	a.gate.leave(a.ticket)

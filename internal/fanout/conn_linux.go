@@ -1,12 +1,13 @@
 package fanout
 
 import (
-	"runtime"
 	"syscall"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/freshet-io/freshet/internal/nowait"
 )
 
 // conn is one subscriber. There may be a hundred thousand of them, so it holds nothing that can be looked up.
@@ -77,7 +78,7 @@ const (
 // follow tells the kernel what to tell of a socket. It never sleeps, so the scheduler need not hear of it.
 func (l *loop) follow(c *conn, op int, what uint32) syscall.Errno {
 	event := unix.EpollEvent{Events: what, Fd: c.fd}
-	_, _, err := syscall.RawSyscall6(syscall.SYS_EPOLL_CTL, uintptr(l.fd), uintptr(op), uintptr(c.fd), uintptr(unsafe.Pointer(&event)), 0, 0)
+	_, _, err := syscall.RawSyscall6(unix.SYS_EPOLL_CTL, uintptr(l.fd), uintptr(op), uintptr(c.fd), uintptr(unsafe.Pointer(&event)), 0, 0)
 	return err
 }
 
@@ -199,7 +200,7 @@ func (l *loop) finish(c *conn, final []byte) {
 
 // write hands bytes to the kernel, as many as it takes. It drops the subscriber and returns false if the connection is broken.
 func (l *loop) write(c *conn, b []byte) (n int, ok bool) {
-	n, err := sendNow(int(c.fd), b)
+	n, err := nowait.Write(int(c.fd), b)
 	if err != 0 && err != unix.EAGAIN && err != unix.EINTR {
 		l.drop(c)
 		return 0, false
@@ -209,17 +210,6 @@ func (l *loop) write(c *conn, b []byte) (n int, ok bool) {
 		l.sent.bytes += uint64(n)
 	}
 	return n, true
-}
-
-// sendNow is send(2) without blocking and without SIGPIPE. It never sleeps, so the scheduler need not hear of it.
-func sendNow(fd int, b []byte) (int, syscall.Errno) {
-	n, _, err := syscall.RawSyscall6(syscall.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)),
-		unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
-	runtime.KeepAlive(b)
-	if err != 0 {
-		return 0, err
-	}
-	return int(n), 0
 }
 
 // addStall notes that a socket is full. If it has room again by now, the kernel says so at once.

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/freshet-io/freshet/internal/nowait"
 	"github.com/freshet-io/freshet/internal/plain"
 )
 
@@ -73,7 +74,7 @@ func (d *desk) accept(raw syscall.RawConn) {
 func (d *desk) acceptSome(listener int) (any bool, err syscall.Errno) {
 	for len(d.crowd) < maxCrowd {
 		size := uint32(unsafe.Sizeof(d.peer))
-		fd, _, errno := syscall.RawSyscall6(syscall.SYS_ACCEPT4, uintptr(listener), uintptr(unsafe.Pointer(&d.peer)),
+		fd, _, errno := syscall.RawSyscall6(unix.SYS_ACCEPT4, uintptr(listener), uintptr(unsafe.Pointer(&d.peer)),
 			uintptr(unsafe.Pointer(&size)), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0, 0)
 		switch errno {
 		case 0:
@@ -119,7 +120,7 @@ func (d *desk) takeIn() {
 
 // receive reads what a connection has said so far. It returns false if it is gone.
 func (d *desk) receive(a *arrival) bool {
-	n, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, uintptr(a.fd), uintptr(unsafe.Pointer(&d.buf)), maxHead, unix.MSG_DONTWAIT, 0, 0)
+	n, errno := nowait.Read(a.fd, d.buf[:])
 	switch {
 	case errno == unix.EAGAIN || errno == unix.EINTR:
 		n = 0 // whoever answers it will wait

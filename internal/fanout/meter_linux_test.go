@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/freshet-io/freshet/internal/nowait"
 )
 
 // BenchmarkMetering is what counting and measuring add to one write to a subscriber, and BenchmarkWrite beside it is what the
@@ -57,7 +59,7 @@ func BenchmarkWrite(b *testing.B) {
 	defer unix.Close(pair[1])
 	frame, sink := make([]byte, 300), make([]byte, 1<<20)
 	for b.Loop() {
-		if n, errno := sendNow(pair[0], frame); errno != 0 || n < len(frame) {
+		if n, errno := nowait.Write(pair[0], frame); errno != 0 || n < len(frame) {
 			b.StopTimer()
 			for {
 				if n, err := unix.Read(pair[1], sink); n <= 0 || err != nil {

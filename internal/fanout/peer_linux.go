@@ -22,7 +22,7 @@ const segment = 1440
 // peerInfo asks the kernel about the other end. The answer is good until the next call.
 func (l *loop) peerInfo(c *conn) (*unix.TCPInfo, bool) {
 	size := uint32(unsafe.Sizeof(l.info))
-	_, _, err := syscall.RawSyscall6(syscall.SYS_GETSOCKOPT, uintptr(c.fd), unix.IPPROTO_TCP, unix.TCP_INFO,
+	_, _, err := syscall.RawSyscall6(unix.SYS_GETSOCKOPT, uintptr(c.fd), unix.IPPROTO_TCP, unix.TCP_INFO,
 		uintptr(unsafe.Pointer(&l.info)), uintptr(unsafe.Pointer(&size)), 0)
 	return &l.info, err == 0
 }
@@ -36,7 +36,7 @@ func hasVanished(info *unix.TCPInfo) bool {
 // and costs a fifth of peerInfo.
 func owes(fd int32) bool {
 	var n int32
-	_, _, err := syscall.RawSyscall(syscall.SYS_IOCTL, uintptr(fd), unix.SIOCOUTQ, uintptr(unsafe.Pointer(&n)))
+	_, _, err := syscall.RawSyscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCOUTQ, uintptr(unsafe.Pointer(&n)))
 	return err != 0 || n > 0
 }
 

@@ -3,10 +3,11 @@
 package gateway
 
 import (
-	"errors"
 	"io"
 	"os"
 	"syscall"
+
+	"github.com/freshet-io/freshet/internal/nowait"
 )
 
 // exchange sends the request and waits for the answer, in one go: whatever the system is asked on the way, the lock and the
@@ -34,35 +35,36 @@ func (c *straightConn) takeStep(fd uintptr) bool {
 		return true
 	}
 	n, err := readNow(int(fd), c.into)
-	if errors.Is(err, syscall.EAGAIN) {
+	switch err {
+	case 0:
+		c.read = n
+	case syscall.EAGAIN:
 		return false
+	default:
+		c.failed = os.NewSyscallError("read", err)
 	}
-	c.read, c.failed = n, os.NewSyscallError("read", err)
 	return true
 }
 
 // sendNow sends the request if the upstream is silent, and reports whether all of it was sent.
 func (c *straightConn) sendNow(fd int) bool {
 	var b [1]byte
-	if _, err := readNow(fd, b[:]); !errors.Is(err, syscall.EAGAIN) {
+	if _, err := readNow(fd, b[:]); err != syscall.EAGAIN {
 		c.failed = errUnasked
 		return false
 	}
-	n, err := syscall.Write(fd, c.request)
-	if n > 0 {
-		c.request = c.request[n:]
-	}
-	if err != nil && !errors.Is(err, syscall.EAGAIN) && !errors.Is(err, syscall.EINTR) {
+	n, err := nowait.Write(fd, c.request)
+	c.request = c.request[n:]
+	if err != 0 && err != syscall.EAGAIN && err != syscall.EINTR {
 		c.failed = os.NewSyscallError("write", err)
 	}
-	return err == nil && len(c.request) == 0
+	return err == 0 && len(c.request) == 0
 }
 
-func readNow(fd int, p []byte) (int, error) {
+func readNow(fd int, p []byte) (int, syscall.Errno) {
 	for {
-		n, err := syscall.Read(fd, p)
-		if !errors.Is(err, syscall.EINTR) {
-			return max(n, 0), err
+		if n, err := nowait.Read(fd, p); err != syscall.EINTR {
+			return n, err
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package httpkit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -95,7 +96,7 @@ func (d *Desk) enter(s Socket) net.Conn {
 	c := &DeskConn{Socket: s, desk: d, ctx: ctx, isAtDesk: true}
 	if client, ok := s.(*Client); ok && canPeek {
 		c.socket, _ = client.SyscallConn() // without it a connection is read as any other
-		c.step = c.receiveNow
+		c.step, c.push = c.receiveNow, c.sendNow
 		c.wait = func() error { return c.socket.Read(c.step) }
 	}
 	for _, hire := range d.hire {
@@ -146,9 +147,11 @@ type DeskConn struct {
 	// Only the reader's.
 	socket syscall.RawConn           // nil where there is none to look into
 	step   func(socket uintptr) bool // receiveNow
+	push   func(socket uintptr) bool // sendNow
 	wait   func() error              // for socket to take a step
 	failed error                     // of the last step
 	read   int                       // in the last step
+	unsent []byte                    // of the answer under way
 	left   io.Closer                 // by a clerk, for the handler of the request that is lent
 	over   error                     // why nothing more can be read
 	buffer *deskInput                // what was read at the desk; nil when all of it is passed on
@@ -186,8 +189,34 @@ func (c *DeskConn) Answer(b []byte) error {
 		_ = c.SetWriteDeadline(now.Add(c.desk.patience.Idle))
 	}
 	_ = c.SetReadDeadline(now.Add(c.desk.patience.Idle))
-	_, err := c.Write(b)
-	return err
+	return c.send(b)
+}
+
+// send writes all of b, which is short and mostly fits into the socket at once.
+func (c *DeskConn) send(b []byte) error {
+	if c.socket == nil {
+		_, err := c.Write(b)
+		return err
+	}
+	c.unsent, c.failed = b, nil
+	err := c.socket.Write(c.push)
+	c.unsent = nil
+	return cmp.Or(err, c.failed)
+}
+
+// sendNow writes what there is room for, and reports whether that was all.
+func (c *DeskConn) sendNow(socket uintptr) bool {
+	for len(c.unsent) > 0 {
+		n, wait, err := writeNow(socket, c.unsent)
+		if wait {
+			return false
+		}
+		if c.failed = err; err != nil {
+			break
+		}
+		c.unsent = c.unsent[n:]
+	}
+	return true
 }
 
 // Leave leaves something for the library's handler of the request that is lent to it. It is closed if nobody wants it.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -23,6 +24,9 @@ func (k *testClerk) Take(read []byte) (Turn, error) {
 	switch path {
 	case "/taken":
 		return Taken, k.conn.Answer([]byte("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nclerk"))
+	case "/long":
+		body := longAnswer()
+		return Taken, k.conn.Answer(append([]byte("HTTP/1.1 200 OK\r\nContent-Length: "+strconv.Itoa(len(body))+"\r\n\r\n"), body...))
 	case "/lent":
 		return Lent, nil
 	case "/left":
@@ -31,6 +35,9 @@ func (k *testClerk) Take(read []byte) (Turn, error) {
 	}
 	return Declined, nil
 }
+
+// longAnswer does not fit into a socket at once.
+func longAnswer() string { return strings.Repeat("clerk", 8<<20/5) }
 
 type closeCounter struct{ n *atomic.Int64 }
 
@@ -99,6 +106,19 @@ func TestWhatIsLentComesBack(t *testing.T) {
 	} {
 		if who := dt.get(c[0]); who != c[1] {
 			t.Fatalf("%s is answered by the %s, want the %s", c[0], who, c[1])
+		}
+	}
+}
+
+// An answer for which the socket has no room waits for its reader, and the next request for the answer.
+func TestALongAnswerArrivesWhole(t *testing.T) {
+	dt := startDesk(t)
+	for range 2 {
+		if body := dt.get("/long"); body != longAnswer() {
+			t.Fatalf("%d bytes arrived", len(body))
+		}
+		if who := dt.get("/taken"); who != "clerk" {
+			t.Fatalf("answered by the %s", who)
 		}
 	}
 }

@@ -5,6 +5,8 @@ package httpkit
 import (
 	"os"
 	"syscall"
+
+	"github.com/freshet-io/freshet/internal/nowait"
 )
 
 const canPeek = true
@@ -28,16 +30,25 @@ func peek(fd uintptr) (gone, wait bool) {
 
 // readNow reads what is there. If there is nothing yet, the reader has to wait.
 func readNow(fd uintptr, p []byte) (n int, wait bool, err error) {
+	return try("read", nowait.Read, fd, p)
+}
+
+// writeNow writes what there is room for. If there is none, the writer has to wait.
+func writeNow(fd uintptr, p []byte) (n int, wait bool, err error) {
+	return try("write", nowait.Write, fd, p)
+}
+
+func try(name string, call func(int, []byte) (int, syscall.Errno), fd uintptr, p []byte) (n int, wait bool, err error) {
 	for {
-		n, err := syscall.Read(int(fd), p)
+		n, err := call(int(fd), p)
 		switch err {
-		case nil:
+		case 0:
 			return n, false, nil
 		case syscall.EINTR:
 		case syscall.EAGAIN:
 			return 0, true, nil
 		default:
-			return 0, false, os.NewSyscallError("read", err)
+			return 0, false, os.NewSyscallError(name, err)
 		}
 	}
 }
