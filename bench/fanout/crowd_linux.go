@@ -17,7 +17,7 @@ type crowd struct {
 	opts    crowdOptions
 	threads []*thread
 	open    atomic.Bool   // everybody is connected
-	window  atomic.Bool   // deliveries count for the percentiles
+	window  atomic.Int32  // for which percentiles deliveries count: those of window 1 or 2; 0: none
 	final   atomic.Uint32 // the number of the last publication
 	stop    atomic.Bool
 	done    sync.WaitGroup
@@ -118,11 +118,11 @@ func (c *crowd) close() {
 	}
 }
 
-// latencies is valid after close.
-func (c *crowd) latencies() *histogram {
+// latencies of a window are valid after close.
+func (c *crowd) latencies(window int32) *histogram {
 	h := new(histogram)
 	for _, t := range c.threads {
-		h.merge(&t.latency)
+		h.merge(&t.latency[window-1])
 	}
 	return h
 }
@@ -153,7 +153,7 @@ type thread struct {
 	opened      int
 	opening     int
 	local       tally
-	latency     histogram
+	latency     [2]histogram // by window
 	buf         [256 << 10]byte
 }
 

@@ -15,9 +15,11 @@ type load struct {
 	compress    bool
 	profile     string // what to call the profile, if one is taken
 
-	// Instead of a window: so many publications, with something beside them.
+	// Instead of a window: so many publications, with something beside them; meanwhile, if it is set, is called once the percentiles count,
+	// may change the window, and ends with its context.
 	publications int64
 	beside       func(context.Context, *endpoint) (after func() error, err error)
+	meanwhile    func(context.Context, *endpoint, *crowd) error
 }
 
 const (
@@ -118,17 +120,15 @@ func (l load) observe(ctx context.Context, b *bench, e *endpoint, crowd *crowd, 
 		return nil, err
 	}
 	start, seen, acked := time.Now(), crowd.sum(), p.acked.Load()
-	crowd.window.Store(true)
+	crowd.window.Store(1)
 	if l.publications > 0 {
-		for p.acked.Load() < l.publications/int64(p.inFlight)*int64(p.inFlight) && p.failed() == nil && err == nil {
-			err = sleep(ctx, 10*time.Millisecond)
-		}
+		err = l.awaitPublications(ctx, e, crowd, p)
 	} else {
 		stopProfile := b.profile(ctx, e, l.profile)
 		err = sleep(ctx, b.opts.window)
 		stopProfile()
 	}
-	crowd.window.Store(false)
+	crowd.window.Store(0)
 	err = errors.Join(err, l.settleMemory(ctx, e))
 	after, usageErr := e.process.usage()
 	took, seenNow, ackedNow := time.Since(start).Seconds(), crowd.sum(), p.acked.Load()
@@ -149,6 +149,23 @@ func (l load) observe(ctx context.Context, b *bench, e *endpoint, crowd *crowd, 
 		socketMemoryMB:  float64(socketMemory()) / (1 << 20),
 		generatorWindow: took,
 	}, nil
+}
+
+// awaitPublications returns when all of them are acknowledged.
+func (l load) awaitPublications(ctx context.Context, e *endpoint, crowd *crowd, p *publishing) (err error) {
+	if l.meanwhile != nil {
+		ctx, cancel := context.WithCancel(ctx)
+		done := make(chan error, 1)
+		go func() { done <- l.meanwhile(ctx, e, crowd) }()
+		defer func() {
+			cancel()
+			err = errors.Join(err, <-done)
+		}()
+	}
+	for p.acked.Load() < l.publications/int64(p.inFlight)*int64(p.inFlight) && p.failed() == nil && err == nil {
+		err = sleep(ctx, 10*time.Millisecond)
+	}
+	return err
 }
 
 // settleMemory makes memory comparable before and after a number of publications: a garbage collector's mood is many times what one
@@ -209,9 +226,12 @@ func (l load) conclude(m metrics, crowd *crowd, acked int64, s tally) {
 	if l.compress {
 		m[missedPercent] = 0 // the first and the last event are counted too
 	}
-	if h := crowd.latencies(); h.total > 0 {
+	if h := crowd.latencies(1); h.total > 0 {
 		m[p50ms] = milliseconds(h.quantile(0.5))
 		m[p99ms] = milliseconds(h.quantile(0.99))
+	}
+	if h := crowd.latencies(2); h.total > 0 {
+		m[otherP99ms] = milliseconds(h.quantile(0.99))
 	}
 }
 

@@ -37,6 +37,7 @@ const (
 	compressRatio   = "compressed_over_plain"
 	slowRSSGrowthMB = "rss_growth_mb_by_the_slow_one"
 	slowP99Ratio    = "p99_with_slow_over_without"
+	otherP99ms      = "latency_p99_ms_without_slow"
 	slowEndedRight  = "slow_one_ended_right"
 	slowCuts        = "slow_one_was_cut"
 )

@@ -20,6 +20,9 @@ type slow struct {
 
 const slowRead = 1 << 10 // bytes per second
 
+// turn is how long the slow one stays, and stays away, in turns.
+const turn = 10 * time.Second
+
 func (s slow) run(ctx context.Context, b *bench, c *contender) (metrics, error) {
 	l := load{subscribers: s.subscribers, payloadLen: 256, publications: s.publications, deliveries: s.perSecond * float64(s.subscribers)}
 	without, err := l.run(ctx, b, c)
@@ -36,9 +39,14 @@ func (s slow) run(ctx context.Context, b *bench, c *contender) (metrics, error) 
 	if err != nil {
 		return nil, err
 	}
+	inTurns, err := s.takeTurns(ctx, b, c)
+	if err != nil {
+		return nil, err
+	}
 	m := metrics{
-		p99ms:           with[p99ms],
-		slowP99Ratio:    with[p99ms] / without[p99ms],
+		p99ms:           inTurns[p99ms],
+		otherP99ms:      inTurns[otherP99ms],
+		slowP99Ratio:    inTurns[p99ms] / inTurns[otherP99ms],
 		rssGrowthMB:     with[rssGrowthMB],
 		slowRSSGrowthMB: with[rssGrowthMB] - without[rssGrowthMB],
 		slowEndedRight:  0,
@@ -52,6 +60,30 @@ func (s slow) run(ctx context.Context, b *bench, c *contender) (metrics, error) 
 	}
 	b.say("    slow reader: %d bytes, %d events (%d snapshots), %s", reader.bytes, reader.witness.stats.Events, reader.witness.stats.Snapshots, reader.verdict())
 	return m, nil
+}
+
+// takeTurns measures the others' latency in one run in which a slow one is there half of the time: from one run to the next it differs by
+// more than it may by the slow one. The first window is with it, the second without.
+func (s slow) takeTurns(ctx context.Context, b *bench, c *contender) (metrics, error) {
+	l := load{subscribers: s.subscribers, payloadLen: 256, publications: 2 * s.publications, deliveries: s.perSecond * float64(s.subscribers)}
+	l.meanwhile = func(ctx context.Context, e *endpoint, crowd *crowd) error {
+		for ctx.Err() == nil {
+			reader, err := startSlow(ctx, e, b.opts.slowBuffer)
+			switch {
+			case ctx.Err() != nil && err != nil:
+				return nil // while it was connecting
+			case err != nil:
+				return err
+			}
+			crowd.window.Store(1)
+			_ = sleep(ctx, turn)
+			crowd.window.Store(2)
+			reader.leave()
+			_ = sleep(ctx, turn)
+		}
+		return nil
+	}
+	return l.run(ctx, b, c)
 }
 
 // slowReader is a subscriber on a bad line. It reads at full speed once it is told that publishing has ended.
@@ -119,6 +151,12 @@ func (r *slowReader) run() {
 	_ = r.conn.SetReadDeadline(time.Now().Add(time.Second))
 	n, _ := r.conn.Read(buf)
 	r.body.feed(buf[:n], r.witness.feed)
+}
+
+// leave hangs up.
+func (r *slowReader) leave() {
+	r.conn.Close()
+	<-r.ended
 }
 
 // finish lets it read what is left and looks at what it holds.

@@ -84,8 +84,8 @@ func (t *thread) found(s *subscriber, m mark, now int64) {
 		return
 	}
 	s.last[p] = m.seq
-	if t.crowd.window.Load() {
-		t.latency.add(now - m.at)
+	if w := t.crowd.window.Load(); w > 0 {
+		t.latency[w-1].add(now - m.at)
 	}
 }
 
