@@ -81,7 +81,7 @@ type Options struct {
 	SendBuffer int
 
 	// Pace is the least time between two writes to the same subscriber, per member of its group on its loop, within bounds: a
-	// subscriber of a crowd may wait up to 15 ms for more to come, and one of a few dozen does not wait. 30 µs by default;
+	// subscriber of a crowd may wait up to 3 ms for more to come, and one of a few dozen does not wait. 30 µs by default;
 	// negative: nobody waits.
 	Pace time.Duration
 

@@ -332,9 +332,7 @@ func (l *loop) enqueue(m *members) {
 		m.paced = true
 		l.paced = append(l.paced, m)
 	default:
-		m.serving, m.next = true, 0
-		m.bringing, m.news = m.news, time.Time{}
-		m.notBefore = l.now.Add(m.pace())
+		m.beginPass(l.now)
 		l.queue = append(l.queue, m)
 	}
 }
@@ -367,7 +365,7 @@ func (l *loop) serveQueue() {
 			l.queue = append(l.queue, m)
 			continue
 		}
-		m.serving = false
+		m.endPass(time.Now())
 		if m.again {
 			m.again = false
 			l.enqueue(m)

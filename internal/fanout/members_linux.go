@@ -26,6 +26,7 @@ type members struct {
 	again   bool // something changed since the pass began
 	paced   bool // in loop.paced
 
+	began     time.Time // the last pass
 	notBefore time.Time // of the next pass
 	hurry     uint8     // how often the distance between passes is halved
 	reached   Cursor    // where the first one was after the last pass
@@ -38,19 +39,41 @@ type members struct {
 
 // Bounds of the distance between two passes over a group: what is worth waiting for when publications follow each other
 // closely, and what waiting may cost in latency. A few subscribers are quicker served than waited for.
+//
+// After a long pass there is a rest, a part of the time that it took. Loops that pass over crowds without one leave the processors to
+// nobody else, publishers are heard when the runtime's monitor looks for them, and each pass brings so little that the next is due at once.
 const (
 	minPace  = 2 * time.Millisecond
 	maxPace  = 3 * time.Millisecond
+	restPart = 4
+	maxRest  = time.Millisecond
 	fewConns = 16
 )
 
-// pace is the distance between passes over the group.
-func (m *members) pace() time.Duration {
-	if len(m.conns) < fewConns || m.loop.f.loops.pace < 0 {
-		return 0
+// beginPass begins a pass over the group.
+func (m *members) beginPass(now time.Time) {
+	m.serving, m.next = true, 0
+	m.bringing, m.news = m.news, time.Time{}
+	m.began = now
+	if m.keepsDistance() {
+		pace := time.Duration(len(m.conns)) * m.loop.f.loops.pace
+		m.notBefore = now.Add(min(max(pace, minPace), maxPace) >> m.hurry)
 	}
-	return min(max(time.Duration(len(m.conns))*m.loop.f.loops.pace, minPace), maxPace) >> m.hurry
 }
+
+// endPass ends it.
+func (m *members) endPass(now time.Time) {
+	m.serving = false
+	if m.keepsDistance() {
+		rest := min(now.Sub(m.began)/restPart, maxRest) >> m.hurry
+		if until := now.Add(rest); until.After(m.notBefore) {
+			m.notBefore = until
+		}
+	}
+}
+
+// keepsDistance reports whether there is time between two passes over the group.
+func (m *members) keepsDistance() bool { return len(m.conns) >= fewConns && m.loop.f.loops.pace >= 0 }
 
 // A batch within these bounds is worth a write of its own. Waiting for more than the upper one gains nothing, and what does not
 // fit into the feed's log any more is merged into one event.

@@ -2,6 +2,7 @@ package fanout
 
 import (
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -57,4 +58,38 @@ func TestRemovalKeepsThePassWhole(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A crowd is not served again before its loop has rested, however much there is to say; a few are.
+func TestALongPassIsFollowedByARest(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		members int
+		hurry   uint8
+		took    time.Duration
+		want    time.Duration // from the end of the pass to the next
+	}{
+		{"a short pass", 500, 0, time.Millisecond, 2 * time.Millisecond},
+		{"as long as the distance", 500, 0, 3 * time.Millisecond, 750 * time.Microsecond},
+		{"a long pass", 500, 0, 40 * time.Millisecond, time.Millisecond},
+		{"much to say", 500, 3, 40 * time.Millisecond, time.Millisecond / 8},
+		{"a few", fewConns - 1, 0, 40 * time.Millisecond, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := members{loop: &loop{f: &Fanout{loops: loops{pace: 30 * time.Microsecond}}}, hurry: c.hurry}
+			for range c.members {
+				m.add(new(conn))
+			}
+			begin := time.Now()
+			end := begin.Add(c.took)
+			m.beginPass(begin)
+			if !m.serving {
+				t.Fatal("no pass has begun")
+			}
+			m.endPass(end)
+			if got := max(0, m.notBefore.Sub(end)); m.serving || got != c.want {
+				t.Errorf("the next pass comes %v later, want %v", got, c.want)
+			}
+		})
+	}
 }
