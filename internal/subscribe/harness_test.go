@@ -60,7 +60,7 @@ func forEachPath(t *testing.T, opts options, test func(t *testing.T, h *harness)
 
 // newSocketHarness is a server with event loops on a real port.
 func newSocketHarness(t *testing.T, opts options) *harness {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ln, err := fanout.Listen(t.Context(), "127.0.0.1:0", fanout.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
