@@ -63,6 +63,9 @@ func (l *loop) admit(c *conn) {
 	}
 	if s := c.stall; s != nil {
 		l.addStall(c, s.rest)
+		if _, ended := c.members.group.isEnded(); ended { // before it came, so that no pass will tell it
+			c.stall.hurry(l.now)
+		}
 		return
 	}
 	l.update(c)

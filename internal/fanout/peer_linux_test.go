@@ -93,3 +93,33 @@ func TestAReaderThatTakesNothingIsCut(t *testing.T) {
 		t.Errorf("read %d bytes, %v", n, err)
 	}
 }
+
+// TestAStreamThatEndedBeforeItCameDoesNotWaitForADeafReader: a group may end while the beginning of an answer is being written.
+func TestAStreamThatEndedBeforeItCameDoesNotWaitForADeafReader(t *testing.T) {
+	t.Parallel()
+	fan, err := New(Options{Loops: 1, WriteTimeout: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { fan.Close() })
+	left := make(chan struct{})
+	g := fan.NewGroup(silentFeed{}, false, func() { close(left) })
+	t.Cleanup(g.Close)
+	g.End([]byte("event: error\n\n"))
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fan.Serve(w, r, Stream{Group: g, Header: NewHeader(http.Header{}), First: Batch{Bytes: make([]byte, 16<<20), Next: 1}})
+	}))
+	t.Cleanup(srv.Close)
+	dialer := net.Dialer{Control: smallWindow}
+	deaf, err := dialer.DialContext(t.Context(), "tcp", srv.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { deaf.Close() })
+	fmt.Fprint(deaf, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+	select {
+	case <-left:
+	case <-time.After(time.Minute):
+		t.Error("it is still open")
+	}
+}
