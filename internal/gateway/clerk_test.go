@@ -63,6 +63,13 @@ func exchangeRaw(t *testing.T, front *httptest.Server, isEarly bool, sent ...str
 			return all.String()
 		}
 	}
+	if isEarly { // who hangs up before the answer counts as gone, and then it is chance what is still answered
+		for range strings.Count(strings.Join(sent, ""), "\r\n\r\n") {
+			if !readAnswer(t, r, &all) {
+				return all.String()
+			}
+		}
+	}
 	_ = conn.(*net.TCPConn).CloseWrite()
 	for readAnswer(t, r, &all) {
 	}
