@@ -20,8 +20,12 @@ type slow struct {
 
 const slowRead = 1 << 10 // bytes per second
 
-// turn is how long the slow one stays, and stays away, in turns.
-const turn = 10 * time.Second
+// In turns the slow one stays for a while and then stays away as long. While it fills the buffers between it and the server it is no burden,
+// and that counts for nothing.
+const (
+	turn = 10 * time.Second
+	fill = 4 * time.Second
+)
 
 func (s slow) run(ctx context.Context, b *bench, c *contender) (metrics, error) {
 	l := load{subscribers: s.subscribers, payloadLen: 256, publications: s.publications, deliveries: s.perSecond * float64(s.subscribers)}
@@ -63,11 +67,12 @@ func (s slow) run(ctx context.Context, b *bench, c *contender) (metrics, error) 
 }
 
 // takeTurns measures the others' latency in one run in which a slow one is there half of the time: from one run to the next it differs by
-// more than it may by the slow one. The first window is with it, the second without.
+// more than it may by the slow one. The first window is with it, the second without; neither has the time in which it came.
 func (s slow) takeTurns(ctx context.Context, b *bench, c *contender) (metrics, error) {
 	l := load{subscribers: s.subscribers, payloadLen: 256, publications: 2 * s.publications, deliveries: s.perSecond * float64(s.subscribers)}
 	l.meanwhile = func(ctx context.Context, e *endpoint, crowd *crowd) error {
 		for ctx.Err() == nil {
+			crowd.window.Store(0)
 			reader, err := startSlow(ctx, e, b.opts.slowBuffer)
 			switch {
 			case ctx.Err() != nil && err != nil:
@@ -75,6 +80,7 @@ func (s slow) takeTurns(ctx context.Context, b *bench, c *contender) (metrics, e
 			case err != nil:
 				return err
 			}
+			_ = sleep(ctx, fill)
 			crowd.window.Store(1)
 			_ = sleep(ctx, turn)
 			crowd.window.Store(2)
