@@ -87,13 +87,13 @@ func (b *bench) fits(subscribers int) int {
 }
 
 // with starts a server, hands it to use and stops it.
-func (b *bench) with(ctx context.Context, c *contender, payloadLen int, use func(*endpoint) error) error {
-	dir, err := os.MkdirTemp(b.files.dir, "server-")
-	if err != nil {
+func (b *bench) with(ctx context.Context, c *contender, at place, use func(*endpoint) error) error {
+	var err error
+	if at.dir, err = os.MkdirTemp(b.files.dir, "server-"); err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	e, err := c.start(ctx, b, &place{dir: dir, payloadLen: payloadLen})
+	defer os.RemoveAll(at.dir)
+	e, err := c.start(ctx, b, &at)
 	if e != nil && e.process != nil {
 		defer e.process.stop()
 	}
@@ -101,7 +101,7 @@ func (b *bench) with(ctx context.Context, c *contender, payloadLen int, use func
 		return fmt.Errorf("starting %s: %w", c.name, err)
 	}
 	if e.document != nil { // there shall be a document before anybody subscribes
-		if err := publishFinal(ctx, e, newPayloads(payloadLen), 0); err != nil {
+		if err := publishFinal(ctx, e, newPayloads(at.payloadLen), 0); err != nil {
 			return fmt.Errorf("first publication: %w", err)
 		}
 	}

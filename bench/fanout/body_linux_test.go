@@ -70,7 +70,7 @@ func TestWhatIsNotHTTPIsBroken(t *testing.T) {
 }
 
 func TestBodyReadsWhatNetHTTPWrites(t *testing.T) {
-	srv := httptest.NewServer(&naive{subscribers: make(map[chan []byte]struct{})})
+	srv := httptest.NewServer(&naive{subscribers: make(map[string]map[chan []byte]struct{})})
 	defer srv.Close()
 	conn, err := net.Dial("tcp", srv.Listener.Addr().String())
 	if err != nil {

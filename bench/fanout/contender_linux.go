@@ -26,11 +26,7 @@ type contender struct {
 type endpoint struct {
 	publish   string // host:port
 	subscribe netip.AddrPort
-	request   []byte // what a subscriber sends
-	compress  []byte // the same, asking for compression; nil if the server cannot
-
-	// appendPublication appends the request that publishes payload, a JSON string.
-	appendPublication func(dst, payload []byte) []byte
+	topics    []topic // as many as were asked for
 
 	// document is what a subscriber of patches must hold once it has payload; nil for others.
 	document func(payload []byte) []byte
@@ -40,10 +36,29 @@ type endpoint struct {
 	admin    string // where profiles can be had
 }
 
+// topic is what publishers and subscribers of one stream send.
+type topic struct {
+	request  []byte // of a subscriber
+	compress []byte // the same, asking for compression; nil if the server cannot
+
+	// appendPublication appends the request that publishes payload, a JSON string.
+	appendPublication func(dst, payload []byte) []byte
+}
+
+// makeTopics makes as many as were asked for, of servers where a topic is there once its name is used.
+func (p *place) makeTopics(named func(name string) topic) []topic {
+	all := make([]topic, p.topics)
+	for i := range all {
+		all[i] = named(strconv.Itoa(i))
+	}
+	return all
+}
+
 // place is what one start of a server is given.
 type place struct {
 	dir        string // for its files
 	payloadLen int    // of every publication, with its quotes
+	topics     int    // how many there shall be
 }
 
 func (p *place) path(name string) string { return filepath.Join(p.dir, name) }
@@ -93,6 +108,15 @@ func appendPost(dst []byte, head string, parts ...[]byte) []byte {
 
 // Peers are sent an object with one member.
 var objectBegin, objectEnd = []byte(`{"live":`), []byte(`}`)
+
+// peerTopic is a topic of a server that delivers what it is sent.
+func peerTopic(publish, subscribe string) topic {
+	head := "POST " + publish + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+	return topic{
+		request:           getRequest(subscribe, ""),
+		appendPublication: func(dst, payload []byte) []byte { return appendPost(dst, head, objectBegin, payload, objectEnd) },
+	}
+}
 
 // awaitPort waits until somebody listens.
 func awaitPort(ctx context.Context, p *process, address string) error {

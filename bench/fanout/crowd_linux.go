@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// crowd is many subscribers of one stream. Each of its threads owns a part of them.
+// crowd is many subscribers of one server. Each of its threads owns a part of them.
 type crowd struct {
 	opts    crowdOptions
 	threads []*thread
@@ -25,7 +25,7 @@ type crowd struct {
 
 type crowdOptions struct {
 	address   netip.AddrPort
-	request   []byte // the whole GET
+	requests  [][]byte // the whole GET; each is sent by as many
 	size      int
 	parallel  int // connections being opened at a time
 	witnesses int // subscribers that check every byte
@@ -293,12 +293,12 @@ func (t *thread) handle(s *subscriber, events uint32, now int64) {
 }
 
 func (t *thread) ask(s *subscriber) {
-	if _, err := syscall.Write(int(s.fd), t.crowd.opts.request); err != nil {
+	index, requests := t.index(s), t.crowd.opts.requests
+	if _, err := syscall.Write(int(s.fd), requests[index%len(requests)]); err != nil {
 		t.fail(fmt.Errorf("request: %w", err))
 		t.drop(s)
 		return
 	}
 	s.state = waiting
-	index := int32(t.index(s))
-	_ = syscall.EpollCtl(t.epoll, syscall.EPOLL_CTL_MOD, int(s.fd), &syscall.EpollEvent{Events: syscall.EPOLLIN, Fd: index})
+	_ = syscall.EpollCtl(t.epoll, syscall.EPOLL_CTL_MOD, int(s.fd), &syscall.EpollEvent{Events: syscall.EPOLLIN, Fd: int32(index)})
 }

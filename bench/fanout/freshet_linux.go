@@ -49,11 +49,11 @@ func startFreshet(ctx context.Context, b *bench, at *place) (*endpoint, error) {
 	if err := awaitPort(ctx, p, gateway.String()); err != nil {
 		return e, err
 	}
-	return e, e.createTopic(ctx, "http://"+gateway.String(), at.payloadLen)
+	return e, e.createTopics(ctx, "http://"+gateway.String(), at)
 }
 
-// createTopic makes a user, an app and a topic over the management API.
-func (e *endpoint) createTopic(ctx context.Context, gateway string, payloadLen int) error {
+// createTopics makes a user, an app and its topics over the management API.
+func (e *endpoint) createTopics(ctx context.Context, gateway string, at *place) error {
 	api := manageAPI{base: gateway + "/api/v1"}
 	person := map[string]any{"email": "bench@example.com", "password": "correct horse battery", "first_name": "Bench",
 		"last_name": "Mark", "language": "en_GB"}
@@ -69,20 +69,29 @@ func (e *endpoint) createTopic(ctx context.Context, gateway string, payloadLen i
 	if err != nil {
 		return err
 	}
-	topic, err := api.call(ctx, http.MethodPost, "/apps/"+app.ID+"/topics", map[string]any{"name": "Bench",
-		"publisher": map[string]any{"type": "http-post", "config": map[string]any{}}})
-	if err != nil {
-		return err
-	}
-	path := "/v1/topics/" + topic.ID + "?X-Sd-Subscriber-Key=" + app.SubscriberKey
-	e.request = getRequest(path, "")
-	e.compress = getRequest(path+"&X-Sd-Compress=true", "Accept-Encoding: gzip\r\n")
-	head := "POST /publish/v1/topics/" + topic.ID + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nX-Sd-Publisher-Key: " +
-		app.PublisherKey + "\r\n"
-	before := documentBefore(payloadLen)
+	before := documentBefore(at.payloadLen)
 	e.document = func(payload []byte) []byte { return bytes.Join([][]byte{before, payload, objectEnd}, nil) }
-	e.appendPublication = func(dst, payload []byte) []byte { return appendPost(dst, head, before, payload, objectEnd) }
+	for i := range at.topics {
+		made, err := api.call(ctx, http.MethodPost, "/apps/"+app.ID+"/topics", map[string]any{"name": fmt.Sprintf("Bench %d", i),
+			"publisher": map[string]any{"type": "http-post", "config": map[string]any{}}})
+		if err != nil {
+			return err
+		}
+		e.topics = append(e.topics, app.topic(made.ID, before))
+	}
 	return nil
+}
+
+// topic is one of an app's, whose documents begin with before.
+func (app *managed) topic(id string, before []byte) topic {
+	path := "/v1/topics/" + id + "?X-Sd-Subscriber-Key=" + app.SubscriberKey
+	head := "POST /publish/v1/topics/" + id + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nX-Sd-Publisher-Key: " +
+		app.PublisherKey + "\r\n"
+	return topic{
+		request:           getRequest(path, ""),
+		compress:          getRequest(path+"&X-Sd-Compress=true", "Accept-Encoding: gzip\r\n"),
+		appendPublication: func(dst, payload []byte) []byte { return appendPost(dst, head, before, payload, objectEnd) },
+	}
 }
 
 // documentBefore is what stands before the payload in a document: a member of the same length that never changes. So the payload

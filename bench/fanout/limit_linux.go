@@ -45,15 +45,11 @@ func startLimit(way string) func(context.Context, *bench, *place) (*endpoint, er
 			return nil, err
 		}
 		address := loopback(ports[0])
-		const head = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 		return &endpoint{
 			publish:   address.String(),
 			subscribe: address,
-			request:   getRequest("/", ""),
+			topics:    []topic{peerTopic("/", "/")},
 			process:   p,
-			appendPublication: func(dst, payload []byte) []byte {
-				return appendPost(dst, head, objectBegin, payload, objectEnd)
-			},
 		}, awaitPort(ctx, p, address.String())
 	}
 }

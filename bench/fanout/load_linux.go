@@ -9,7 +9,8 @@ import (
 
 // load is one server under one stream of publications.
 type load struct {
-	subscribers int
+	subscribers int // of all topics together
+	topics      int // 0: one
 	payloadLen  int
 	deliveries  float64 // per second; 0: as many as it can
 	compress    bool
@@ -34,7 +35,7 @@ const (
 // run measures one load on a fresh server.
 func (l load) run(ctx context.Context, b *bench, c *contender) (metrics, error) {
 	var m metrics
-	err := b.with(ctx, c, l.payloadLen, func(e *endpoint) (err error) {
+	err := b.with(ctx, c, place{payloadLen: l.payloadLen, topics: max(l.topics, 1)}, func(e *endpoint) (err error) {
 		m, err = l.measure(ctx, b, c, e)
 		return err
 	})
@@ -44,15 +45,18 @@ func (l load) run(ctx context.Context, b *bench, c *contender) (metrics, error) 
 func (l load) open(ctx context.Context, e *endpoint) (*crowd, time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	opts := crowdOptions{address: e.subscribe, request: e.request, size: l.subscribers, parallel: connectParallel}
+	opts := crowdOptions{address: e.subscribe, size: l.subscribers, parallel: connectParallel}
+	for _, t := range e.topics {
+		if l.compress {
+			t.request = t.compress
+		}
+		opts.requests = append(opts.requests, t.request)
+	}
 	if e.document != nil {
 		opts.witnesses = sampled
 	}
 	if e.parallel > 0 {
 		opts.parallel = e.parallel
-	}
-	if l.compress {
-		opts.request = e.compress
 	}
 	return openCrowd(ctx, opts)
 }
@@ -75,7 +79,7 @@ func (l load) measure(ctx context.Context, b *bench, c *contender, e *endpoint) 
 		}
 	}
 	payloads := newPayloads(l.payloadLen)
-	p := &publishing{to: e, payloads: payloads, inFlight: b.opts.inFlight, rate: l.deliveries / float64(l.subscribers), limit: l.publications}
+	p := &publishing{to: e, payloads: payloads, inFlight: b.opts.inFlight, rate: l.deliveries / l.perPublication(), limit: l.publications}
 	p.start(ctx)
 	m, err := l.observe(ctx, b, e, crowd, p)
 	acked, publishErr := p.wait()
@@ -221,7 +225,7 @@ func (l load) check(crowd *crowd, e *endpoint, payloads *payloads) error {
 }
 
 func (l load) conclude(m metrics, crowd *crowd, acked int64, s tally) {
-	m[missedPercent] = 100 * (1 - float64(s.Events)/float64(acked*int64(l.subscribers)))
+	m[missedPercent] = 100 * (1 - float64(s.Events)/(float64(acked)*l.perPublication()))
 	m[retriedConnects] = float64(s.Retried)
 	if l.compress {
 		m[missedPercent] = 0 // the first and the last event are counted too
@@ -234,6 +238,9 @@ func (l load) conclude(m metrics, crowd *crowd, acked int64, s tally) {
 		m[otherP99ms] = milliseconds(h.quantile(0.99))
 	}
 }
+
+// perPublication is how many subscribers a publication is delivered to.
+func (l load) perPublication() float64 { return float64(l.subscribers) / float64(max(l.topics, 1)) }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 

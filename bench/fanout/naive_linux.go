@@ -15,7 +15,7 @@ import (
 // channels that are full, so nothing is lost.
 type naive struct {
 	mu          sync.RWMutex
-	subscribers map[chan []byte]struct{}
+	subscribers map[string]map[chan []byte]struct{} // by path
 }
 
 const (
@@ -23,7 +23,7 @@ const (
 	heartbeatEvery = 10 * time.Second // of every server here
 )
 
-func startNaive(ctx context.Context, _ *bench, _ *place) (*endpoint, error) {
+func startNaive(ctx context.Context, _ *bench, at *place) (*endpoint, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -37,15 +37,11 @@ func startNaive(ctx context.Context, _ *bench, _ *place) (*endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	const head = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 	return &endpoint{
 		publish:   address.String(),
 		subscribe: address,
-		request:   getRequest("/", ""),
+		topics:    at.makeTopics(func(name string) topic { return peerTopic("/"+name, "/"+name) }),
 		process:   p,
-		appendPublication: func(dst, payload []byte) []byte {
-			return appendPost(dst, head, objectBegin, payload, objectEnd)
-		},
 	}, awaitPort(ctx, p, address.String())
 }
 
@@ -55,7 +51,7 @@ func serveNaive(address string) error {
 	if err != nil {
 		return err
 	}
-	return http.Serve(l, &naive{subscribers: make(map[chan []byte]struct{})})
+	return http.Serve(l, &naive{subscribers: make(map[string]map[chan []byte]struct{})})
 }
 
 func (n *naive) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -64,10 +60,8 @@ func (n *naive) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ch := make(chan []byte, naiveQueue)
-	n.mu.Lock()
-	n.subscribers[ch] = struct{}{}
-	n.mu.Unlock()
-	defer n.leave(ch)
+	n.enter(r.URL.Path, ch)
+	defer n.leave(r.URL.Path, ch)
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.WriteHeader(http.StatusOK)
 	flush := http.NewResponseController(w).Flush
@@ -88,14 +82,23 @@ func (n *naive) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+func (n *naive) enter(path string, ch chan []byte) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.subscribers[path] == nil {
+		n.subscribers[path] = make(map[chan []byte]struct{})
+	}
+	n.subscribers[path][ch] = struct{}{}
+}
+
 // leave empties the channel until nobody can be waiting to fill it.
-func (n *naive) leave(ch chan []byte) {
+func (n *naive) leave(path string, ch chan []byte) {
 	go func() {
 		for range ch {
 		}
 	}()
 	n.mu.Lock()
-	delete(n.subscribers, ch)
+	delete(n.subscribers[path], ch)
 	close(ch)
 	n.mu.Unlock()
 }
@@ -107,7 +110,7 @@ func (n *naive) publish(w http.ResponseWriter, r *http.Request) {
 	}
 	frame := fmt.Appendf(nil, "data: %s\n\n", body)
 	n.mu.RLock()
-	for ch := range n.subscribers {
+	for ch := range n.subscribers[r.URL.Path] {
 		ch <- frame
 	}
 	n.mu.RUnlock()

@@ -55,13 +55,13 @@ http {
     listen 127.0.0.1:%[6]d backlog=4096 reuseport;
     location = /pub {
       nchan_publisher;
-      nchan_channel_id bench;
+      nchan_channel_id $args;
       nchan_message_buffer_length 1000;
       nchan_message_timeout 1m;
     }
     location = /sub {
       nchan_subscriber eventsource;
-      nchan_channel_id bench;
+      nchan_channel_id $args;
       nchan_subscriber_first_message newest;
       nchan_eventsource_ping_interval %[7]d;
     }
@@ -84,14 +84,10 @@ func startNchan(ctx context.Context, b *bench, at *place) (*endpoint, error) {
 		return nil, err
 	}
 	address := loopback(ports[0])
-	const head = "POST /pub HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 	return &endpoint{
 		publish:   address.String(),
 		subscribe: address,
-		request:   getRequest("/sub", ""),
+		topics:    at.makeTopics(func(name string) topic { return peerTopic("/pub?"+name, "/sub?"+name) }),
 		process:   p,
-		appendPublication: func(dst, payload []byte) []byte {
-			return appendPost(dst, head, objectBegin, payload, objectEnd)
-		},
 	}, awaitPort(ctx, p, address.String())
 }

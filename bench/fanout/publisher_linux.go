@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// publishing is a number of publishers at work. Each has one publication in flight; with a rate, they also wait for their
-// turn.
+// publishing is a number of publishers at work. Each has one publication in flight, to one topic after the other; with a rate, they
+// also wait for their turn.
 type publishing struct {
 	to       *endpoint
 	payloads *payloads
@@ -66,7 +66,8 @@ func (p *publishing) run(ctx context.Context, number int, began int64) error {
 			}
 			at = due // one that is late because of the server is late for the subscribers too
 		}
-		if err := c.publish(p.payloads, mark{byte('0' + number), uint32(n), at}); err != nil {
+		t := &p.to.topics[(n+int64(number))%int64(len(p.to.topics))]
+		if err := c.publish(t, p.payloads, mark{byte('0' + number), uint32(n), at}); err != nil {
 			return fmt.Errorf("publication %d: %w", n, err)
 		}
 		p.acked.Add(1)
@@ -107,9 +108,9 @@ func (c *publisherConn) close() {
 const ackTimeout = 30 * time.Second
 
 // publish sends one publication and waits for its acknowledgement.
-func (c *publisherConn) publish(p *payloads, m mark) error {
+func (c *publisherConn) publish(t *topic, p *payloads, m mark) error {
 	c.payload = p.append(c.payload[:0], m)
-	c.request = c.to.appendPublication(c.request[:0], c.payload)
+	c.request = t.appendPublication(c.request[:0], c.payload)
 	if c.conn == nil {
 		if err := c.dial(); err != nil {
 			return err
@@ -137,14 +138,19 @@ func (c *publisherConn) publish(p *payloads, m mark) error {
 	return err
 }
 
-// publishFinal sends a single publication that is known to be the last.
+// publishFinal sends each topic a single publication that is known to be the last.
 func publishFinal(ctx context.Context, to *endpoint, p *payloads, seq uint32) error {
 	c, err := dialPublisher(ctx, to)
 	if err != nil {
 		return err
 	}
 	defer c.close()
-	return c.publish(p, mark{finalPublisher, seq, clock()})
+	for i := range to.topics {
+		if err := c.publish(&to.topics[i], p, mark{finalPublisher, seq, clock()}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (p *publishing) failed() error {

@@ -93,12 +93,11 @@ func startPushpin(ctx context.Context, b *bench, at *place) (*endpoint, error) {
 	}
 	address := loopback(ports[0])
 	e := &endpoint{
-		publish:           loopback(ports[2]).String(),
-		subscribe:         address,
-		request:           getRequest("/sub", ""),
-		parallel:          16, // it answers many at once by 502
-		process:           p,
-		appendPublication: appendItem,
+		publish:   loopback(ports[2]).String(),
+		subscribe: address,
+		topics:    []topic{{request: getRequest("/sub", ""), appendPublication: appendItem}},
+		parallel:  16, // it answers many at once by 502
+		process:   p,
 	}
 	if err := awaitPort(ctx, p, e.publish); err != nil {
 		return e, err

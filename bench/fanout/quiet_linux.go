@@ -23,7 +23,7 @@ const few = 100
 
 func (i idle) run(ctx context.Context, b *bench, c *contender) (metrics, error) {
 	var m metrics
-	err := b.with(ctx, c, idlePayload, func(e *endpoint) error {
+	err := b.with(ctx, c, place{payloadLen: idlePayload, topics: 1}, func(e *endpoint) error {
 		first, _, err := load{subscribers: few}.open(ctx, e)
 		if err != nil {
 			return err
@@ -89,7 +89,7 @@ type connects struct{ subscribers int }
 
 func (s connects) run(ctx context.Context, b *bench, c *contender) (metrics, error) {
 	var m metrics
-	err := b.with(ctx, c, idlePayload, func(e *endpoint) error {
+	err := b.with(ctx, c, place{payloadLen: idlePayload, topics: 1}, func(e *endpoint) error {
 		warm, _, err := load{subscribers: 500}.open(ctx, e)
 		if err != nil {
 			return err

@@ -19,6 +19,7 @@ type scenario struct {
 func everybody(c *contender) bool    { return !c.silent }
 func productsIdle(c *contender) bool { return !c.limit || c.silent }
 func productsPlus(c *contender) bool { return !c.limit || c.name == limitOfFigures }
+func withTopics(c *contender) bool   { return !c.limit && !c.lossy }
 func onlyFreshet(c *contender) bool  { return c.patches }
 
 // scenarios are in the order in which they run.
@@ -32,6 +33,8 @@ func scenarios(b *bench) []scenario {
 			run: load{subscribers: 1000, payloadLen: 256, deliveries: 100_000, profile: "fixed"}.run},
 		{id: "large", title: "100 subscribers, 4 KiB, saturated", quick: true, who: everybody,
 			run: load{subscribers: 100, payloadLen: 4096, profile: "large"}.run},
+		{id: "many", title: "100 topics with 50 subscribers each, 256 B, 50,000 deliveries/s", who: withTopics,
+			run: load{subscribers: 5000, topics: 100, payloadLen: 256, deliveries: 50_000, profile: "many"}.run},
 		{id: "connects", title: "connects per second", quick: true, who: productsPlus, run: connects{5000}.run},
 		{id: "compress", title: "compression on and off, 2,000 subscribers, 100,000 deliveries/s", who: onlyFreshet, run: compression},
 		{id: "idle", title: "idle subscribers with heartbeats", once: true, who: productsIdle, run: idle{b.opts.idle}.run},

@@ -124,7 +124,7 @@ func startSlow(ctx context.Context, e *endpoint, buffer int) (*slowReader, error
 	if err != nil {
 		return nil, err
 	}
-	if _, err := conn.Write(e.request); err != nil {
+	if _, err := conn.Write(e.topics[0].request); err != nil {
 		conn.Close()
 		return nil, err
 	}
