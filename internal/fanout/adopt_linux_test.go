@@ -13,11 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-type silentFeed struct{}
-
-func (silentFeed) Since(c Cursor) Batch       { return Batch{Next: c} }
-func (silentFeed) Watch(func()) (stop func()) { return func() {} }
-
 // TestAnAdoptedConnectionIsBoundedAndCostsNoGoroutine also looks at the first bytes, which the loop writes itself.
 func TestAnAdoptedConnectionIsBoundedAndCostsNoGoroutine(t *testing.T) {
 	fan, err := New(Options{Loops: 1})

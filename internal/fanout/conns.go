@@ -52,8 +52,8 @@ func (f *Fanout) Cut(id string, final []byte) bool {
 	var serial uint64
 	if n, _ := fmt.Sscanf(rest, "g-%d", &serial); n == 1 && id == portableID(f.node, serial) {
 		f.mu.Lock()
+		defer f.mu.Unlock() // to the end: the answer of a handler that returned belongs to somebody else
 		p := f.portables[serial]
-		f.mu.Unlock()
 		return p != nil && p.end(final)
 	}
 	return f.cutLoop(id, final)

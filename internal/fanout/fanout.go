@@ -111,7 +111,7 @@ type Fanout struct {
 
 	// Guarded by mu.
 	mu       sync.Mutex
-	drain    time.Duration
+	drainTo  time.Time     // set before draining is closed
 	draining chan struct{} // closed when Drain begins
 	closed   chan struct{} // closed when Close begins
 	serving  sync.WaitGroup
@@ -265,21 +265,35 @@ func (f *Fanout) Drain(ctx context.Context) error {
 	case <-f.draining:
 	default:
 		// A little less than there is: the last ones must still get their bytes out.
-		f.drain = drainTime(ctx) * 9 / 10
+		drain := drainTime(ctx) * 9 / 10
+		f.drainTo = time.Now().Add(drain)
 		close(f.draining)
-		f.drainLoops(f.drain)
+		f.drainLoops(drain)
 	}
+	late := time.NewTimer(time.Until(f.drainTo))
 	f.mu.Unlock()
+	defer late.Stop()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for f.counters.open.Load() > 0 {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-late.C:
+			f.mu.Lock()
+			f.hurryAll()
+			f.mu.Unlock()
 		case <-tick.C:
 		}
 	}
 	return nil
+}
+
+// hurryAll limits the time that streams with goroutines may take for what they are writing. The caller holds mu.
+func (f *Fanout) hurryAll() {
+	for _, p := range f.portables {
+		p.hurry()
+	}
 }
 
 func drainTime(ctx context.Context) time.Duration {
@@ -297,6 +311,7 @@ func (f *Fanout) Close() error {
 	case <-f.closed:
 	default:
 		close(f.closed)
+		f.hurryAll()
 	}
 	f.mu.Unlock()
 	f.stopLoops()

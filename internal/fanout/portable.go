@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"sync/atomic"
 	"time"
 )
 
@@ -24,6 +25,8 @@ type portable struct {
 	w    http.ResponseWriter
 	ctrl *http.ResponseController
 	beat *time.Timer
+
+	until atomic.Int64 // when it must have written what it was sent, in Unix nanoseconds; 0: it need not end
 	observed
 }
 
@@ -58,9 +61,10 @@ func (p *portable) run(r *http.Request, cursor Cursor) {
 		}
 		before = change
 		if final, ended := p.g.isEnded(); ended {
-			p.write(Batch{Bytes: final})
+			p.finish(final)
 			return
 		}
+		var perhapsMore <-chan struct{}
 		batch := p.g.feed.Since(cursor)
 		cursor = batch.Next
 		p.cursor.Store(uint64(cursor))
@@ -68,11 +72,11 @@ func (p *portable) run(r *http.Request, cursor Cursor) {
 			if !p.writeMeasured(batch, news) {
 				return
 			}
-			news = time.Time{}
-			continue
+			perhapsMore = always // not at once: who is slower than its topic must hear what follows, too
 		}
-		news = time.Time{} // it told this reader nothing
+		news = time.Time{} // it was told, or told this reader nothing
 		select {
+		case <-perhapsMore:
 		case <-change.told:
 		case <-p.g.ended:
 		case <-p.beat.C:
@@ -81,7 +85,7 @@ func (p *portable) run(r *http.Request, cursor Cursor) {
 			}
 			p.f.counters.beats.Add(1)
 		case final := <-p.cut:
-			p.write(Batch{Bytes: final})
+			p.finish(final)
 			return
 		case <-r.Context().Done():
 			return
@@ -89,14 +93,27 @@ func (p *portable) run(r *http.Request, cursor Cursor) {
 			return
 		case <-draining:
 			draining = nil
-			timer := time.NewTimer(upTo(p.f.drain))
+			timer := time.NewTimer(upTo(time.Until(p.f.drainTo)))
 			defer timer.Stop()
 			drainAt = timer.C
 		case <-drainAt:
-			p.write(Batch{Bytes: farewell(p.g.compressed)})
+			p.finish(farewell(p.g.compressed))
 			return
 		}
 	}
+}
+
+// always is ready.
+var always = func() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// finish writes the last frame, for which there is as much time as for what came before.
+func (p *portable) finish(final []byte) {
+	p.until.Store(time.Now().Add(endTimeout).UnixNano())
+	p.write(Batch{Bytes: final})
 }
 
 // writeMeasured writes a batch and counts how long it took since the change that it tells of.
@@ -132,6 +149,9 @@ func (p *portable) write(b Batch) bool {
 			return false
 		}
 	}
+	if p.f.heartbeat >= p.f.writeTimeout {
+		_ = p.ctrl.SetWriteDeadline(time.Time{}) // HTTP/2 ends a stream whose deadline passes also when nothing is written
+	}
 	p.count(b, 0)
 	p.beat.Reset(p.f.beatIn())
 	return true
@@ -160,13 +180,27 @@ func (p *portable) ok(err error) bool {
 // limits must do.
 func (p *portable) setDeadline() {
 	_ = p.ctrl.SetWriteDeadline(time.Now().Add(p.f.writeTimeout))
-	if _, ended := p.g.isEnded(); ended { // after it, or End's own deadline could be overwritten
+	if p.mustEnd() { // asked after it was set, or an earlier deadline could be overwritten
 		p.hurry()
 	}
 }
 
+func (p *portable) mustEnd() bool {
+	select {
+	case <-p.g.ended:
+		return true
+	case <-p.f.closed:
+		return true
+	default:
+		return p.until.Load() != 0
+	}
+}
+
 // hurry limits the time that a stream which must end may still take to finish what it was sent.
-func (p *portable) hurry() { _ = p.ctrl.SetWriteDeadline(time.Now().Add(endTimeout)) }
+func (p *portable) hurry() {
+	p.until.CompareAndSwap(0, time.Now().Add(endTimeout).UnixNano())
+	_ = p.ctrl.SetWriteDeadline(time.Unix(0, p.until.Load()))
+}
 
 // endTimeout is how long a subscriber that takes no bytes is waited for when its stream must end.
 const endTimeout = time.Second
