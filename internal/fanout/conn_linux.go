@@ -182,6 +182,10 @@ func (l *loop) resume(c *conn) {
 		return
 	}
 	l.removeStall(c)
+	if _, ended := c.members.group.isEnded(); s.fixed && !ended { // it was its turn to leave
+		l.finish(c, farewell(c.members.group.compressed))
+		return
+	}
 	l.update(c)
 }
 

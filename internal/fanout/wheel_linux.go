@@ -195,9 +195,13 @@ func (l *loop) leaveSome() {
 		}
 		l.finish(c, farewell(c.members.group.compressed))
 	}
-	if keep == 0 && len(v.conns) == 0 && l.count > len(l.stalled) && l.now.After(v.until) {
+	if keep == 0 && len(v.conns) == 0 && l.now.After(v.until) {
 		for _, c := range l.conns {
-			if c != nil && c.stall == nil {
+			switch {
+			case c == nil:
+			case c.stall != nil:
+				c.stall.hurry(l.now)
+			default:
 				l.finish(c, farewell(c.members.group.compressed))
 			}
 		}
