@@ -47,6 +47,7 @@ type topic struct {
 	byView  map[*content.View][]*Feed
 	frames  frameCache
 	expiry  *time.Timer // of the oldest item
+	letGo   bool        // the grid tells us nothing of it any more
 	lately  Lately
 
 	delivery *trace.Delivery // of the revision being added; nil: nobody follows it
@@ -99,6 +100,7 @@ func (t *topic) unfollow() {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.letGo = true // which an expiry under way must know
 	if t.expiry != nil {
 		t.expiry.Stop()
 		t.expiry = nil
@@ -150,7 +152,7 @@ func (t *topic) renew(doc grid.Document) {
 	}
 	t.state, t.at = state, doc.At
 	t.history.renew(state)
-	t.armExpiry()
+	t.armExpiry(0)
 }
 
 // advance makes the document the newest revision.
@@ -179,7 +181,7 @@ func (t *topic) advance(doc grid.Document) {
 	}
 	t.advanceViews(delta)
 	t.delivery = nil
-	t.armExpiry()
+	t.armExpiry(0)
 }
 
 // followed begins the delivery of a document whose publication is followed, on whichever node that began.
@@ -249,14 +251,17 @@ func (t *topic) load(c grid.Content) (state content.State, err error) {
 	return state, nil
 }
 
-// armExpiry sees to it that single items disappear when their time has come.
-func (t *topic) armExpiry() {
+// expiryRetry is how long items that could not be taken out are left alone.
+const expiryRetry = time.Second
+
+// armExpiry sees to it that single items disappear when their time has come, but not before so much has passed.
+func (t *topic) armExpiry(after time.Duration) {
 	items, ok := t.state.(*content.Items)
-	if !ok || t.router.ttl <= 0 || t.expiry != nil {
+	if !ok || t.router.ttl <= 0 || t.expiry != nil || t.letGo {
 		return
 	}
 	if oldest, any := items.Oldest(); any {
-		t.expiry = time.AfterFunc(time.Until(oldest.Add(t.router.ttl))+time.Millisecond, t.expireItems)
+		t.expiry = time.AfterFunc(max(after, time.Until(oldest.Add(t.router.ttl))+time.Millisecond), t.expireItems)
 	}
 }
 
@@ -272,17 +277,19 @@ func (t *topic) expireItems() {
 	if items == nil {
 		return
 	}
+	var after time.Duration
 	if left := items.Expire(time.Now().Add(-t.router.ttl)); left != items {
 		change := t.rules.Diff(items, left)
 		ctx, cancel := context.WithTimeout(context.Background(), followTimeout)
 		defer cancel()
 		// The TTL of the whole document goes on counting from the last publication. A failure is made good below.
 		doc := grid.Document{Content: t.contentOf(left, items), At: at, Patch: change.Patch, PatchFrom: pos}
-		if _, err := t.router.grid.Put(ctx, t.id, pos, doc); err != nil {
+		if _, err := t.put(ctx, nil, pos, doc); err != nil {
+			after = expiryRetry
 			t.router.log.Debug("items did not expire", "topic", t.id, "err", err)
 		}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.armExpiry()
+	t.armExpiry(after)
 }
