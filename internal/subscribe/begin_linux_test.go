@@ -2,6 +2,7 @@ package subscribe_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -293,4 +294,20 @@ func TestThoseAtTheDeskAreSeenByEverybody(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	eventually(t, func() bool { return h.server.Connections() == 0 && h.fanout.Stats().Open == 0 })
+}
+
+// TestALongPollIsWholeHoweverItIsSpelled: taken for a stream, it would be cut to what fits into the socket.
+func TestALongPollIsWholeHoweverItIsSpelled(t *testing.T) {
+	h := newSocketHarness(t, options{alone: true})
+	defer h.close()
+	topic := h.topic("snapshot")
+	h.post(topic, `"`+strings.Repeat("x", 3<<20)+`"`)
+	for _, query := range []string{"X-Sd-Transport=long-poll", "X%2DSd-Transport=long-poll", "a=b&x-sd-transport=long%2Dpoll", "%58-Sd-Transport=long-poll&b"} {
+		s := h.get("/v1/topics/"+topic.ID+"?"+query, nil)
+		body, err := io.ReadAll(s.resp.Body)
+		if err != nil || !json.Valid(body) {
+			t.Errorf("%s: %d of %d bytes, %v", query, len(body), s.resp.ContentLength, err)
+		}
+		s.close()
+	}
 }

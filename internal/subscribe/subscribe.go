@@ -194,8 +194,8 @@ func (s *Server) Streams(r *http.Request) bool {
 	if len(r.Header[param]) > 0 {
 		return false
 	}
-	for query := r.URL.RawQuery; len(query) >= len(param); query = query[1:] {
-		if query[0]|0x20 == 'x' && strings.EqualFold(query[:len(param)], param) {
+	for part := range strings.SplitSeq(r.URL.RawQuery, "&") {
+		if name, _, _ := strings.Cut(part, "="); strings.EqualFold(unescape(name), param) {
 			return false
 		}
 	}
