@@ -66,11 +66,12 @@ func (a *answer) finish() {
 // bytes is the answer as it goes over the wire.
 func (a *answer) bytes() []byte {
 	a.WriteHeader(http.StatusOK)
-	a.header.Del("Connection")
+	a.header.Set("Connection", "close")
+	a.header.Set("Content-Length", strconv.Itoa(len(a.body)))
 	var out bytes.Buffer
 	out.WriteString("HTTP/1.1 " + strconv.Itoa(a.status) + " " + http.StatusText(a.status) + "\r\n")
 	_ = a.header.Write(&out) // a Buffer cannot fail
-	out.WriteString("Connection: close\r\nContent-Length: " + strconv.Itoa(len(a.body)) + "\r\nDate: ")
+	out.WriteString("Date: ")
 	out.Write(appendDate(out.AvailableBuffer()))
 	out.WriteString("\r\n\r\n")
 	out.Write(a.body)

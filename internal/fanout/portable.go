@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"strconv"
 	"sync/atomic"
 	"time"
 )
@@ -155,6 +156,24 @@ func (p *portable) write(b Batch) bool {
 	p.count(b, 0)
 	p.beat.Reset(p.f.beatIn())
 	return true
+}
+
+// Answer writes an answer that is no stream, in pieces as a stream is written: a client that takes nothing of it holds nobody for ever.
+// It returns how many bytes were taken.
+func (f *Fanout) Answer(w http.ResponseWriter, b []byte) (n int) {
+	w.Header().Set("Content-Length", strconv.Itoa(len(b))) // flushing would otherwise make it chunks
+	ctrl := http.NewResponseController(w)
+	for n < len(b) {
+		_ = ctrl.SetWriteDeadline(time.Now().Add(f.writeTimeout))
+		m, err := w.Write(b[n:min(n+pieceLen, len(b))])
+		if n += m; err != nil {
+			return n
+		}
+	}
+	if ctrl.Flush() == nil {
+		_ = ctrl.SetWriteDeadline(time.Time{}) // it is the connection's, on which more may be asked
+	}
+	return n
 }
 
 // count counts a batch that was sent, and so many bytes of the header.

@@ -117,20 +117,25 @@ func TestAnHTTP2ClientThatTakesNothingIsFreed(t *testing.T) {
 				return tcp
 			}
 
-			reads := dial()
-			_ = reads.SetDeadline(time.Now().Add(patience))
-			if _, err := reads.Write(subscription(path, 0)); err != nil {
-				t.Fatal(err)
-			}
-			for {
-				f, err := readFrame(reads)
-				if err != nil {
-					t.Fatalf("the connection ended with the stream: %v", err)
+			expectReset := func(path string) net.Conn {
+				t.Helper()
+				conn := dial()
+				_ = conn.SetDeadline(time.Now().Add(patience))
+				if _, err := conn.Write(subscription(path, 0)); err != nil {
+					t.Fatal(err)
 				}
-				if f.kind == frameReset && f.stream == 1 {
-					break
+				for {
+					f, err := readFrame(conn)
+					if err != nil {
+						t.Fatalf("the connection ended with the stream: %v", err)
+					}
+					if f.kind == frameReset && f.stream == 1 {
+						return conn
+					}
 				}
 			}
+			expectReset(path + "?X-Sd-Transport=long-poll")
+			reads := expectReset(path)
 			if _, err := reads.Write(frame{kind: framePing, payload: make([]byte, 8)}.append(nil)); err != nil {
 				t.Fatal(err)
 			}

@@ -344,7 +344,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, q *request, err er
 		body = sse.AppendComment(body, q.padding)
 	}
 	body = append(body, f.frame(retryFor(err))...)
-	_, _ = w.Write(q.encoding.AppendWhole(nil, body)) // fails only when the client is gone
+	s.fanout.Answer(w, q.encoding.AppendWhole(nil, body))
 }
 
 func (s *Server) logFailure(r *http.Request, f failure, err error) {
