@@ -191,7 +191,10 @@ func (s *seats) giveBack(ctx context.Context, owner string) {
 	s.mu.Lock()
 	sh := s.here[owner]
 	sh.open--
-	adds := sh.adjust(owner, time.Now())
+	var adds []addition
+	if sh.limited {
+		adds = sh.adjust(owner, time.Now())
+	}
 	s.drop(owner, sh)
 	s.mu.Unlock()
 	if s.counters != nil {

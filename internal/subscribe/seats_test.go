@@ -171,3 +171,23 @@ func (r refusing) Add(context.Context, string, int64, time.Duration) (int64, err
 func (r refusing) Spend(ctx context.Context, name string, _ int64, ttl time.Duration) (int64, error) {
 	return r.Add(ctx, name, 1, ttl)
 }
+
+// TestAnOwnerWithoutALimitIsForgotten: also one of whose apps refused somebody.
+func TestAnOwnerWithoutALimitIsForgotten(t *testing.T) {
+	g := grid.NewMemory(grid.MemoryOptions{})
+	defer g.Close()
+	s := newTestSeats(g)
+	account, app := claim{"user", "account", 0}, claim{"app", "app", 1}
+	if err := s.takeAll(t.Context(), account, app); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.takeAll(t.Context(), account, app); err == nil {
+		t.Fatal("one too many")
+	}
+	s.free("user")
+	s.free("app")
+	s.close()
+	if len(s.here) != 0 {
+		t.Errorf("%d are remembered: %+v", len(s.here), s.here)
+	}
+}
