@@ -34,7 +34,8 @@ type registry struct {
 	stopNotice func()
 	done       chan struct{}
 	finished   chan struct{}
-	wake       chan struct{} // of run; holds one
+	wake       chan struct{}  // of run; holds one
+	opening    sync.WaitGroup // those who wait for a group to open
 
 	refusals refusals
 
@@ -125,6 +126,7 @@ func (r *registry) close() {
 	r.stopNotice()
 	close(r.done)
 	<-r.finished
+	r.opening.Wait()
 	r.seats.close()
 }
 
@@ -355,8 +357,8 @@ func (r *registry) run() {
 			}
 			asking, looking := r.concerned()
 			r.endSpent()
-			r.lookAgain(looking)
 			r.askAgain(asking)
+			r.lookAgain(looking)
 		}
 		r.closeGroups()
 	}
@@ -492,11 +494,21 @@ func (r *registry) endGroups(groups []*group, reason error) {
 	}
 	r.mu.Unlock()
 	for _, g := range groups {
-		<-g.ready
-		if g.err == nil {
-			r.endGroup(g, reason)
-		}
+		r.whenOpen(g, func() { r.endGroup(g, reason) })
 	}
+}
+
+// whenOpen calls f once the group is open, now if it is. Opening may take long, and others must not wait for it.
+func (r *registry) whenOpen(g *group, f func()) {
+	if g.isReady() {
+		f()
+		return
+	}
+	r.opening.Go(func() {
+		if <-g.ready; g.err == nil {
+			f()
+		}
+	})
 }
 
 // endGroup also counts those whom it ends.

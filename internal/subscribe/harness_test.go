@@ -82,6 +82,8 @@ type options struct {
 	alone        bool  // there are no other nodes, so streams may be begun where they are accepted
 	messages     int64 // per month; counted only if set
 	appMessages  int64 // per month
+
+	change func(*subscribe.Parts) // puts something in front of real parts
 }
 
 type harness struct {
@@ -127,8 +129,11 @@ func newHarness(t *testing.T, opts options, ln dialer, loops int) *harness {
 		}
 		h.meter = usage.New(h.store, usage.Options{Log: log})
 	}
-	h.server = subscribe.New(
-		subscribe.Parts{Log: log, Catalog: h.catalog, Router: h.router, Fanout: h.fanout, Notices: h.grid, Sources: h.grid, Counters: h.grid, Meter: h.meter, Alone: opts.alone},
+	parts := subscribe.Parts{Log: log, Catalog: h.catalog, Router: h.router, Fanout: h.fanout, Notices: h.grid, Sources: h.grid, Counters: h.grid, Meter: h.meter, Alone: opts.alone}
+	if opts.change != nil {
+		opts.change(&parts)
+	}
+	h.server = subscribe.New(parts,
 		subscribe.Options{MaxConnections: opts.max, SeatWait: opts.seatWait, Recheck: opts.recheck, LongPoll: orHour(opts.longPoll), SnapshotTimeout: orHour(opts.snapshot)})
 	h.catalog.quotas.MessagesPerMonth, h.catalog.appQuotas.MessagesPerMonth = opts.messages, opts.appMessages
 	h.http = &http.Server{Handler: h.server, ConnState: func(_ net.Conn, state http.ConnState) {

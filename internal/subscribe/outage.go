@@ -111,6 +111,8 @@ func (f *sourceFeed) Watch(changed func()) (stop func()) {
 
 // tell has every reader learn of the failure, once per outage. nil ends the outage, without a word: the next document says it.
 func (f *sourceFeed) tell(failure *freshet.SourceFailure) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	old := f.now.Load()
 	next := &outage{}
 	if old != nil {
@@ -133,8 +135,6 @@ func (f *sourceFeed) tell(failure *freshet.SourceFailure) {
 	if failure == nil {
 		return
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	for changed := range f.watches {
 		(*changed)()
 	}
@@ -156,8 +156,10 @@ func (r *registry) look(topicID string) (failure *freshet.SourceFailure, known b
 	return failure, true
 }
 
-// lookAgain tells the audiences of polled topics what is wrong with their data source now.
+// lookAgain tells the audiences of polled topics what is wrong with their data source now. It gives up when nobody answers:
+// permissions must not wait until each was asked for.
 func (r *registry) lookAgain(all []*audience) {
+	began := time.Now()
 	for _, a := range all {
 		if a.topic.Publisher.Type != freshet.HTTPPoller {
 			continue
@@ -165,14 +167,18 @@ func (r *registry) lookAgain(all []*audience) {
 		failure, known := r.look(a.topic.ID)
 		switch {
 		case !known:
+			if time.Since(began) >= askTimeout {
+				return
+			}
 		case failure != nil && failure.Fatal:
 			r.end(a, failure.Err())
 		default:
 			for _, g := range r.groupsOf(a) {
-				<-g.ready
-				if g.source != nil {
-					g.source.tell(failure)
-				}
+				r.whenOpen(g, func() {
+					if g.source != nil {
+						g.source.tell(failure)
+					}
+				})
 			}
 		}
 	}

@@ -250,13 +250,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, q *request) error
 		e.RetryAfter = time.Second + rand.N(4*time.Second)
 		return e
 	}
-	if err := s.admit(r.Context()); err != nil {
-		return err
-	}
 	seen := s.audience.seen()
 	grant, err := s.grant(r.Context(), q)
 	if err != nil {
-		s.connections.Add(-1)
+		return err
+	}
+	if err := s.admit(r.Context()); err != nil { // not before: strangers shall not take up places while they are being refused
 		return err
 	}
 	g, err := s.audience.join(r.Context(), q, grant)
