@@ -91,7 +91,7 @@ func WriteError(w http.ResponseWriter, r *http.Request, log *slog.Logger, err er
 
 // LogFailure logs err if it is our failure and the client is still there to be failed.
 func LogFailure(r *http.Request, log *slog.Logger, err error) {
-	if Status(err) >= http.StatusInternalServerError && r.Context().Err() == nil {
+	if Status(err) >= http.StatusInternalServerError && !ClientGone(r.Context()) {
 		log.Error("request failed", "method", r.Method, "path", SafePath(r.URL.Path), "err", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"net"
 	"syscall"
+	"time"
 )
 
 type connKey struct{}
@@ -16,26 +17,36 @@ func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 
 // ClientGone reports whether the client of a request has given up. The request's context says so too, but only some time
 // later: a process that was stopped for a while finds requests in its sockets whose clients have long gone elsewhere, and
-// would act on them first. Where the connection cannot be asked, the context alone decides.
+// would act on them first. And it says so of clients that only have nothing more to say, and wait for the answer. Where the
+// connection cannot be asked, the context alone decides.
 func ClientGone(ctx context.Context) bool {
-	if ctx.Err() != nil {
-		return true
-	}
 	conn, _ := ctx.Value(connKey{}).(net.Conn)
 	if encrypted, ok := conn.(*tls.Conn); ok {
 		conn = encrypted.NetConn()
 	}
 	socket, ok := conn.(syscall.Conn)
 	if !ok {
-		return false
+		return ctx.Err() != nil
 	}
 	raw, err := socket.SyscallConn()
 	if err != nil {
-		return false
+		return ctx.Err() != nil
 	}
-	gone := false
-	if err := raw.Control(func(fd uintptr) { gone = ended(fd) }); err != nil {
+	end := endOpen
+	if err := raw.Control(func(fd uintptr) { end = endOf(fd) }); err != nil {
 		return true // closed by ourselves
 	}
-	return gone
+	return end == endClosed || end == endOpen && ctx.Err() != nil
 }
+
+// end is what the other side's end of a connection is like.
+type end int
+
+const (
+	endOpen    end = iota
+	endThrough     // closed, right after it said something
+	endClosed
+)
+
+// throughWithin is how soon after its last word a client closes its end that has nothing more to say. Nobody gives up so soon.
+const throughWithin = 200 * time.Millisecond

@@ -2,18 +2,29 @@ package httpkit
 
 import (
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// ended asks the kernel whether the other side has closed its end, whatever still waits to be read. It never sleeps, so the
+// endOf asks the kernel whether the other side has closed its end, whatever still waits to be read. It never sleeps, so the
 // scheduler need not hear of it; see package nowait.
-func ended(fd uintptr) bool {
-	const established = 1 // TCP_ESTABLISHED of linux/tcp_states.h
-	var state uint8       // the first field of TCP_INFO; no more of it is asked for
-	size := uint32(unsafe.Sizeof(state))
+func endOf(fd uintptr) end {
+	const established, closeWait = 1, 8 // TCP_ESTABLISHED and TCP_CLOSE_WAIT of linux/tcp_states.h
+	var info unix.TCPInfo
+	if err := tcpInfo(fd, &info, unsafe.Sizeof(info.State)); err != 0 || info.State == established { // no more of it is asked for at first
+		return endOpen
+	}
+	if err := tcpInfo(fd, &info, unsafe.Sizeof(info)); err == 0 && info.State == closeWait && time.Duration(info.Last_data_recv)*time.Millisecond < throughWithin {
+		return endThrough
+	}
+	return endClosed
+}
+
+func tcpInfo(fd uintptr, info *unix.TCPInfo, length uintptr) syscall.Errno {
+	size := uint32(length)
 	_, _, err := syscall.RawSyscall6(unix.SYS_GETSOCKOPT, fd, unix.IPPROTO_TCP, unix.TCP_INFO,
-		uintptr(unsafe.Pointer(&state)), uintptr(unsafe.Pointer(&size)), 0)
-	return err == 0 && state != established
+		uintptr(unsafe.Pointer(info)), uintptr(unsafe.Pointer(&size)), 0)
+	return err
 }

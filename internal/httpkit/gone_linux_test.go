@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestAClientThatHungUpIsGoneAtOnce(t *testing.T) {
+func TestAClientThatHungUpIsGoneSoon(t *testing.T) {
 	for _, encrypted := range []bool{false, true} {
 		t.Run(fmt.Sprint("tls ", encrypted), func(t *testing.T) {
 			entered, answers := make(chan struct{}), make(chan bool, 2)
@@ -50,4 +50,32 @@ func TestAClientThatHungUpIsGoneAtOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAClientThatHasNothingMoreToSayIsThere: not at every try, on a busy machine, but the context says at every try that it is gone.
+func TestAClientThatHasNothingMoreToSayIsThere(t *testing.T) {
+	gone := make(chan bool, 1)
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		<-r.Context().Done()
+		gone <- ClientGone(r.Context())
+	}))
+	s.Config.ConnContext = ConnContext
+	s.Start()
+	defer s.Close()
+	for range 100 {
+		conn, err := net.Dial("tcp", s.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.(*net.TCPConn).CloseWrite()
+		is := <-gone
+		conn.Close()
+		if !is {
+			return
+		}
+	}
+	t.Error("it is always gone")
 }

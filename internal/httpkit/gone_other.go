@@ -2,5 +2,5 @@
 
 package httpkit
 
-// ended cannot be told here; the context alone decides.
-func ended(uintptr) bool { return false }
+// endOf cannot be told here; the context alone decides.
+func endOf(uintptr) end { return endOpen }

@@ -1,6 +1,7 @@
 package httpkit
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -44,6 +45,19 @@ func Recover(log *slog.Logger) Middleware {
 			next.ServeHTTP(w, r)
 		})
 	}
+}
+
+// finishTimeout bounds what nobody may be waiting for any more.
+const finishTimeout = time.Minute
+
+// Finish lets a handler finish what it was asked though its client closes its end of the connection: it may only have nothing more
+// to say, and wait for the answer. It is for handlers that take a moment.
+func Finish(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), finishTimeout)
+		defer cancel()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
 }
 
 // AccessLog logs every answered request at debug level, and nothing of it that may be a key.

@@ -60,7 +60,7 @@ func New(opts Options) (http.Handler, error) {
 		return nil, err
 	}
 	return httpkit.Chain(httpkit.JSONMux(opts.Log, mux),
-		httpkit.CORS(), httpkit.Gzip(), httpkit.Recover(opts.Log)), nil
+		httpkit.Finish, httpkit.CORS(), httpkit.Gzip(), httpkit.Recover(opts.Log)), nil
 }
 
 // register puts both APIs and their pages on mux.

@@ -159,13 +159,18 @@ func (a *API) take(ctx context.Context, grant *catalog.Grant) (httpkit.Budget, e
 	return httpkit.Take(ctx, a.opts.Counter, "publish/"+grant.AppID, grant.AppQuotas.RequestsPerMinute, time.Now())
 }
 
-// hand gives a publication to the router. The context must be of the connection that it came on.
+// hand gives a publication to the router. The context must be of the connection that it came on; whether that counts as given up is
+// asked once, right before the publication takes effect.
 //
 // Whoever published lets those go first who were woken by it. Where there is more to do than processors can, a publisher is answered
 // once they had their turn, and what it sends next is less often old before it leaves.
 func (a *API) hand(ctx context.Context, grant *catalog.Grant, p router.Publication) (router.Outcome, error) {
 	p.Limit = int(a.opts.MaxBody)
-	p.Gone = func() bool { return httpkit.ClientGone(ctx) }
+	from := ctx
+	p.Gone = func() bool { return httpkit.ClientGone(from) }
+	if ctx.Done() != nil {
+		ctx = context.WithoutCancel(ctx) // it may end because the publisher has nothing more to say
+	}
 	out, err := a.router.Publish(ctx, &grant.Topic, p)
 	if err == nil && a.opts.Taken != nil && !out.Replayed {
 		a.opts.Taken(grant)

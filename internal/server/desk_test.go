@@ -100,3 +100,49 @@ func TestAProcessEndsWithPublishersConnected(t *testing.T) {
 		t.Errorf("then comes %q", b)
 	}
 }
+
+// say sends a request, closes its end of the connection, and returns what is answered.
+func say(t *testing.T, address, request string) int {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	if _, err := io.WriteString(conn, request); err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.(*net.TCPConn).CloseWrite()
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatalf("%.40q: %v", request, err)
+	}
+	resp.Body.Close()
+	return resp.StatusCode
+}
+
+// TestWhoHasNothingMoreToSayIsAnswered: not everybody who closes its end of a connection has given up.
+func TestWhoHasNothingMoreToSayIsAnswered(t *testing.T) {
+	r := run(t, nil)
+	head := dialPublisher(t, r).head
+	for range 20 {
+		if status := say(t, r.address("gateway"), "GET /api/v1/public/nothing HTTP/1.1\r\nHost: localhost\r\n\r\n"); status != http.StatusNotFound {
+			t.Errorf("an API answers %d", status)
+		}
+		if status := say(t, r.address("gateway"), "POST /api/v1/users HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"); status != http.StatusUnprocessableEntity && status != http.StatusBadRequest {
+			t.Errorf("users are answered %d", status)
+		}
+		if status := say(t, r.address("admin"), "GET /apis HTTP/1.1\r\nHost: localhost\r\n\r\n"); status != http.StatusOK {
+			t.Errorf("the gateway's administration answers %d", status)
+		}
+	}
+	for name, rest := range map[string]string{
+		"plain":      "\r\nContent-Length: 7\r\n\r\n{\"n\":1}",
+		"with more":  "\r\nIdempotency-Key: a\r\nContent-Length: 7\r\n\r\n{\"n\":2}",
+		"in a chunk": "\r\nTransfer-Encoding: chunked\r\n\r\n7\r\n{\"n\":3}\r\n0\r\n\r\n",
+	} {
+		// On a machine that is very busy it may count as given up.
+		waitFor(t, name, func() bool { return say(t, r.address("gateway"), head+rest) == http.StatusNoContent })
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/freshet-io/freshet/internal/fanout"
 	"github.com/freshet-io/freshet/internal/gateway"
 	"github.com/freshet-io/freshet/internal/grid/natsserver"
+	"github.com/freshet-io/freshet/internal/httpkit"
 	"github.com/freshet-io/freshet/internal/manage"
 	"github.com/freshet-io/freshet/internal/poll"
 	"github.com/freshet-io/freshet/internal/publish"
@@ -210,7 +211,7 @@ func (p *parts) openGateway(ctx context.Context) error {
 	if p.reads() {
 		administration = &remoteAdministration{local: administration, writer: writer{p.grid}, log: p.log}
 	}
-	p.administration.set(administration)
+	p.administration.set(httpkit.Finish(administration))
 	return nil
 }
 
