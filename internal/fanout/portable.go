@@ -221,8 +221,9 @@ func (p *portable) hurry() {
 	_ = p.ctrl.SetWriteDeadline(time.Unix(0, p.until.Load()))
 }
 
-// endTimeout is how long a subscriber that takes no bytes is waited for when its stream must end.
-const endTimeout = time.Second
+// endTimeout is how long a subscriber is waited for to take what it was sent when its stream must end. Streams end within a second, in
+// which the word must spread that they do, and loops look at those they wait for only now and then.
+const endTimeout = 700 * time.Millisecond
 
 // beatIn is when the next heartbeat is due after a write: a little early and never at the same time for everybody, so
 // that connections made together do not beat together.
