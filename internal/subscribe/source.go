@@ -1,9 +1,11 @@
 package subscribe
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/catalog"
@@ -44,7 +46,20 @@ func sourceText(raw string) string {
 	if slash := strings.IndexByte(rest, '/'); slash >= 0 {
 		host, path = rest[:slash], rest[slash:]
 	}
-	return strings.ToLower(scheme) + "://" + strings.ToLower(host) + path
+	return strings.ToLower(scheme) + "://" + strings.ToLower(host) + escapeBytes(path)
+}
+
+// escapeBytes escapes what is not ASCII, byte by byte: it may be no text.
+func escapeBytes(s string) string {
+	out := make([]byte, 0, len(s))
+	for i := range len(s) {
+		if s[i] < utf8.RuneSelf {
+			out = append(out, s[i])
+			continue
+		}
+		out = fmt.Appendf(out, "%%%02X", s[i])
+	}
+	return string(out)
 }
 
 // sourceQuery is the query without what is addressed to us, in its order and spelling.
@@ -60,7 +75,7 @@ func (t *target) sourceQuery() string {
 	if len(kept) == 0 {
 		return ""
 	}
-	return "?" + strings.Join(kept, "&")
+	return "?" + escapeBytes(strings.Join(kept, "&"))
 }
 
 // isControl reports whether a parameter is for us alone. Two names of the place to resume from could just as well be the

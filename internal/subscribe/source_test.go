@@ -64,6 +64,7 @@ func TestTheRawTargetDecidesWhatIsPolled(t *testing.T) {
 			"/http://h/?b=%20&a=+&a=%2B&&c":  "http://h/?b=%20&a=+&a=%2B&&c",
 			"/http://h/?X-Sd-Token=k&b=1&x-sd-filter=&evs_preamble=10&c=2&EVS_x=":    "http://h/?b=1&c=2",
 			"/http://h/?b=1&X-Auth-Sd-Ts=1&X-Auth-Sd-S=2&X-Own=3":                    "http://h/?b=1&X-Own=3",
+			"/http://h/caf\xe9/caf\xc3\xa9?q=\xe9&X-Sd-Token=k":                      "http://h/caf%E9/caf%C3%A9?q=%E9",
 			"/http://h/?X-Sd-Subscriber-Key=k":                                       "http://h/",
 			"/http://h/?lastEventId=mine&last_event_id=7&padding=true":               "http://h/?lastEventId=mine&last_event_id=7&padding=true",
 			"/http://h/?lastEventId=abc-12&last_event_id=abc-12&a=1":                 "http://h/?a=1",
