@@ -205,7 +205,11 @@ func (fr *front) next() (a arrival, ok bool) {
 func (fr *front) answer(a arrival) {
 	var head plain.Head
 	if head.Read(a.text) && !needsChunks(&head) {
-		if r := head.Request(); r != nil && fr.handler.Streams(r) {
+		r := head.Request()
+		if r == nil { // net/http would not let the handler say what is wrong
+			r = head.RawRequest()
+		}
+		if fr.handler.Streams(r) {
 			r.RemoteAddr = a.peer.String()
 			fr.serve(a, r)
 			return

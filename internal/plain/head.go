@@ -110,11 +110,24 @@ func (h *Head) Request() *http.Request {
 	return r
 }
 
+// RawRequest is Request where the URL is none: its parts stay as they were sent. It is for handlers that read the target themselves.
+func (h *Head) RawRequest() *http.Request {
+	path, query, _ := strings.Cut(h.Target, "?")
+	r := &http.Request{URL: &url.URL{Path: path, RawQuery: query}, Header: make(http.Header, len(h.names))}
+	h.fillRest(r)
+	return r
+}
+
 // Fill makes a request that has a URL and a header what Request would return. What else there is in it, such as its context, stays.
 func (h *Head) Fill(r *http.Request) bool {
 	if !h.fillURL(r.URL) {
 		return false
 	}
+	h.fillRest(r)
+	return true
+}
+
+func (h *Head) fillRest(r *http.Request) {
 	r.Method, r.RequestURI, r.Host, r.Body = http.MethodGet, h.Target, h.Host, http.NoBody
 	r.Proto, r.ProtoMajor, r.ProtoMinor = "HTTP/1.1", 1, 1
 	clear(r.Header)
@@ -126,7 +139,6 @@ func (h *Head) Fill(r *http.Request) bool {
 		}
 		r.Header[name] = h.values[i : i+1 : i+1]
 	}
-	return true
 }
 
 func (h *Head) fillURL(u *url.URL) bool {

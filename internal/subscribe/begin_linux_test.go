@@ -311,3 +311,16 @@ func TestALongPollIsWholeHoweverItIsSpelled(t *testing.T) {
 		s.close()
 	}
 }
+
+// TestATargetThatIsNoURLIsAnsweredInOurWay: a browser can read an event, and not what the HTTP library says.
+func TestATargetThatIsNoURLIsAnsweredInOurWay(t *testing.T) {
+	h := newSocketHarness(t, options{})
+	defer h.close()
+	for path, code := range map[string]string{"/v1/topics/%zz": "40401", "/%": "40400"} {
+		d := h.converse("GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n")
+		d.await(code)
+		if got, _ := d.answer(); !strings.HasPrefix(got, "HTTP/1.1 200 OK\r\n") || !strings.Contains(got, code) {
+			t.Errorf("%s: %s", path, got)
+		}
+	}
+}
