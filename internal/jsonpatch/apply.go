@@ -10,7 +10,7 @@ var (
 	// ErrTest is what a [PatchError] wraps when a test operation found another value.
 	ErrTest = errors.New("the value differs")
 	// ErrTooLong is what it wraps when the patched document, or what its operations copy, would be longer than the limit.
-	ErrTooLong = errors.New("the document becomes too long")
+	ErrTooLong = errors.New("the document, or what is copied on the way to it, becomes too long")
 )
 
 // A PatchError says which operation of a JSON Patch cannot be applied, and why. Its texts may be shown to whoever sent the

@@ -116,6 +116,7 @@ func (a *API) publish(w http.ResponseWriter, r *http.Request, forms map[string]r
 		return err
 	}
 	if grant.Topic.Publisher.Type != freshet.HTTPPost {
+		w.Header().Set("Allow", http.MethodOptions)
 		return freshet.Errorf(freshet.MethodNotAllowed, "This topic is fed by polling; nobody can post to it")
 	}
 	budget, err := a.take(r.Context(), grant)
@@ -139,6 +140,9 @@ func (a *API) publish(w http.ResponseWriter, r *http.Request, forms map[string]r
 	trace.From(r.Context()).SetInt("http.request.body.size", int64(len(p.Body)))
 	out, err := a.hand(r.Context(), grant, p)
 	if err != nil {
+		if freshet.KindOf(err) == freshet.MethodNotAllowed {
+			w.Header().Set("Allow", http.MethodOptions+", "+http.MethodPost)
+		}
 		return err
 	}
 	if !out.Position.IsZero() {

@@ -170,6 +170,9 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("%s: %d %s", c.name, resp.StatusCode, body)
 				continue
 			}
+			if c.status == 405 && resp.Header.Get("Allow") == "" {
+				t.Errorf("%s: it is not said what is allowed", c.name)
+			}
 			if c.status == 204 {
 				if len(body) > 0 {
 					t.Errorf("%s: body %q", c.name, body)
@@ -180,6 +183,38 @@ func TestAnswers(t *testing.T) {
 			if err := json.Unmarshal(body, &e); err != nil || !strings.Contains(e.Message, c.says) {
 				t.Errorf("%s: %s", c.name, body)
 			}
+		}
+	})
+}
+
+// What a patch leads to is not what was sent, and the message must not speak of the body.
+func TestAPatchThatLeadsTooFarIsRefused(t *testing.T) {
+	run(t, publish.Options{MaxBody: 100_000}, func(h *harness) {
+		h.do(request{body: `{"a":1,"long":"` + strings.Repeat("x", 1000) + `"}`})
+		before := h.document(h.topic)
+		for op, want := range map[string]struct {
+			status int
+			says   string
+		}{
+			`{"op":"copy","from":"","path":"/a"}`:      {413, "copied"},
+			`{"op":"copy","from":"/long","path":"/a"}`: {413, "copied"},
+			`{"op":"add","path":"/a","value":` + strings.Repeat("[", 500) + strings.Repeat("]", 500) + `},{"op":"add","path":"/b","value":{}},` +
+				strings.Repeat(`{"op":"add","path":"/c","value":{}},{"op":"move","from":"/a","path":"/c/d"},{"op":"move","from":"/c","path":"/a"},`, 20) +
+				`{"op":"test","path":"/b","value":{}}`: {400, "the patched document is refused"},
+		} {
+			n := 1
+			if want.status == 413 {
+				n = 500
+			}
+			patch := "[" + strings.TrimSuffix(strings.Repeat(op+",", n), ",") + "]"
+			resp := h.do(request{method: "PATCH", body: patch, headers: map[string]string{"Content-Type": "application/json-patch+json"}})
+			body, _ := io.ReadAll(resp.Body)
+			if resp.StatusCode != want.status || !strings.Contains(string(body), want.says) || !strings.Contains(string(body), "The patch") {
+				t.Errorf("%.60s: %d %s", op, resp.StatusCode, body)
+			}
+		}
+		if got := h.document(h.topic); got != before {
+			t.Errorf("got %.100s", got)
 		}
 	})
 }

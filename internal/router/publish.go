@@ -202,19 +202,19 @@ func patch(old *jsonpatch.Document, p Publication, limits jsonpatch.Limits) (*js
 
 // refusal gives the errors of content their kind. Their texts say where a body is wrong and may be shown.
 func refusal(err error) error {
-	if e, ok := errors.AsType[*jsonpatch.SyntaxError](err); ok {
-		return freshet.Errorf(freshet.Invalid, "The body is not acceptable JSON: %s", e.Error())
-	}
 	if e, ok := errors.AsType[*content.ItemError](err); ok {
 		return freshet.Errorf(freshet.Invalid, "The body does not fit the topic: %s", e.Error())
 	}
 	if errors.Is(err, jsonpatch.ErrTooLong) {
-		return freshet.Errorf(freshet.TooLarge, "The patched document would be too large: %s", err)
+		return freshet.Errorf(freshet.TooLarge, "The patch makes too much of the document: %s", err)
 	}
 	if e, ok := errors.AsType[*jsonpatch.PatchError](err); ok && (e.Index < 0 || e.Malformed()) {
 		return freshet.Errorf(freshet.Invalid, "The patch is not acceptable: %s", e.Error())
 	} else if ok {
 		return freshet.Errorf(freshet.Conflict, "The patch does not apply: %s", e.Error())
+	}
+	if e, ok := errors.AsType[*jsonpatch.SyntaxError](err); ok { // after the others: what a patch leads to is not the body
+		return freshet.Errorf(freshet.Invalid, "The body is not acceptable JSON: %s", e.Error())
 	}
 	return err
 }
