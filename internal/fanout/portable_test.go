@@ -146,11 +146,16 @@ func TestAStreamOfAGoroutineEndsThoughItsReaderIsSlow(t *testing.T) {
 					ended := serveSlowly(f, Stream{Group: g, Header: NewHeader(http.Header{}), First: Batch{Bytes: make([]byte, first), Next: 1}}, 3*time.Millisecond)
 					time.Sleep(2 * time.Second)
 					began := time.Now()
-					go end(f, g)
+					said := make(chan struct{})
+					go func() {
+						defer close(said)
+						end(f, g)
+					}()
 					<-ended
 					if took := time.Since(began); took > drainFor+2*endTimeout {
 						t.Errorf("it took %v", took)
 					}
+					<-said // a drain looks whether all are gone only now and then
 					f.Close()
 				})
 			})
