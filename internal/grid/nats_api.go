@@ -55,6 +55,20 @@ func hasCode(err error, code int) bool {
 	return ok && e.ErrCode == code
 }
 
+// refused returns the last sequence of the subject with which JetStream refuses to store after another one. A server that does not
+// say it is taken for one that knows more.
+func refused(err error, expected uint64) (last uint64, ok bool) {
+	e, ok := errors.AsType[*apiError](err)
+	if !ok || e.ErrCode != codeWrongSequence {
+		return 0, false
+	}
+	_, digits, _ := strings.Cut(e.Description, ": ")
+	if last, err = strconv.ParseUint(digits, 10, 64); err != nil {
+		last = expected + 1
+	}
+	return last, true
+}
+
 // anySequence writes whatever is there.
 const anySequence = ^uint64(0)
 
@@ -117,7 +131,7 @@ func (n *NATS) publish(ctx context.Context, w *write) (seq uint64, err error) {
 		return 0, ack.Error
 	}
 	if ack.Duplicate {
-		return 0, ErrRepeated
+		return ack.Seq, ErrRepeated
 	}
 	return ack.Seq, nil
 }
@@ -127,17 +141,21 @@ var errOvertaken = errors.New("grid: written, and replaced already")
 
 // store writes until the outcome is known: nil, ErrConflict if the subject's last sequence is another one, errOvertaken, or an
 // error of kind Unavailable if it cannot be known in time. m must be the first mark in the body.
+//
+// A refusal is not yet an outcome. Who was the leader, was cut off and does not know yet that there is another one gets every
+// message as well, and refuses it before the other one has stored it.
 func (n *NATS) store(ctx context.Context, w *write, m mark) (seq uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	unsure := false // whether an earlier try may have been stored
+	unanswered := false // whether there were tries that may have been stored long ago
 	for try := 0; ; try++ {
 		seq, err = n.publish(ctx, w)
+		last, conflict := refused(err, w.expected)
 		switch {
 		case err == nil:
 			return seq, nil
 		case errors.Is(err, ErrRepeated):
-			if seq, err := n.whose(ctx, w, m); err == nil || errors.Is(err, errOvertaken) {
+			if seq, err := n.whose(ctx, w, m, seq); err == nil || errors.Is(err, errOvertaken) {
 				return seq, err // by an earlier try of our own
 			}
 			return 0, ErrRepeated
@@ -146,10 +164,19 @@ func (n *NATS) store(ctx context.Context, w *write, m mark) (seq uint64, err err
 				return 0, unknown(err)
 			}
 			continue
-		case hasCode(err, codeWrongSequence) && !unsure:
-			return 0, ErrConflict
-		case hasCode(err, codeWrongSequence):
-			return n.whose(ctx, w, m)
+		case conflict && w.checked != "":
+			return 0, ErrConflict // by whomever: what was to be checked is in doubt
+		case conflict && last > w.expected:
+			seq, err = n.whose(ctx, w, m, last)
+			if errors.Is(err, errTooFar) && !unanswered {
+				err = ErrConflict // so far that this write, just made, is not behind it
+			}
+			return seq, err
+		case conflict:
+			// Either the subject lost what was there, or this server has not heard of it.
+			if lost, _ := n.prove(ctx, w.subject, last); lost {
+				return 0, ErrConflict
+			}
 		case hasCode(err, codeTooLarge):
 			return 0, freshet.Wrap(freshet.TooLarge, err, "The document is larger than the NATS servers take")
 		case slices.ContainsFunc(noRoom, func(code int) bool { return hasCode(err, code) }):
@@ -161,7 +188,7 @@ func (n *NATS) store(ctx context.Context, w *write, m mark) (seq uint64, err err
 		case isAPI(err):
 			return 0, unknown(err)
 		default:
-			unsure = true
+			unanswered = true
 		}
 		n.lost.Store(true)
 		if !pause(ctx, backoff(try)) {
@@ -170,12 +197,14 @@ func (n *NATS) store(ctx context.Context, w *write, m mark) (seq uint64, err err
 	}
 }
 
-// whose finds out whether a write that got no answer took effect, after the subject turned out to have moved on.
-func (n *NATS) whose(ctx context.Context, w *write, m mark) (uint64, error) {
-	subject := w.subject
-	msg, err := n.last(ctx, subject)
+// errTooFar says that the marks do not go back far enough.
+var errTooFar = errors.New("the subject moved on too far to tell")
+
+// whose finds out whether a write took effect whose subject has moved on, up to the sequence last at least.
+func (n *NATS) whose(ctx context.Context, w *write, m mark, last uint64) (uint64, error) {
+	msg, err := n.lastFrom(ctx, w.subject, last)
 	if err != nil {
-		return 0, unknown(err)
+		return 0, err
 	}
 	marks, _, _ := unseal(msg.data) // nothing there, or nothing readable, has no marks
 	switch at := slices.Index(marks, m); {
@@ -186,7 +215,7 @@ func (n *NATS) whose(ctx context.Context, w *write, m mark) (uint64, error) {
 	case w.replaces != 0 && slices.Contains(marks, w.replaces), w.replaces == 0 && len(marks) > 0 && len(marks) < maxMarks:
 		return 0, ErrConflict // all writes since are known, and this one is not among them
 	}
-	return 0, unknown(errors.New("the subject moved on too far to tell"))
+	return 0, unknown(errTooFar)
 }
 
 func isAPI(err error) bool {
@@ -237,6 +266,23 @@ func (n *NATS) last(ctx context.Context, subject string) (message, error) {
 		n.lost.Store(true)
 		if !pause(ctx, backoff(try)) {
 			return message{}, unknown(err)
+		}
+	}
+}
+
+// lastFrom is last for a subject that has got as far as a sequence. Who answers with less has not heard of it, unless the subject
+// was emptied meanwhile.
+func (n *NATS) lastFrom(ctx context.Context, subject string, seq uint64) (message, error) {
+	for try := 0; ; try++ {
+		msg, err := n.last(ctx, subject)
+		if err != nil || msg.seq >= seq {
+			return msg, err
+		}
+		if emptied, err := n.prove(ctx, subject, msg.seq); err == nil && emptied {
+			return msg, nil
+		}
+		if !pause(ctx, backoff(try)) {
+			return msg, unknown(ctx.Err())
 		}
 	}
 }

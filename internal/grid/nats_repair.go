@@ -124,15 +124,23 @@ func (n *NATS) restoreStreams() {
 
 // prove asks a majority whether the last sequence of a subject is seq.
 func (n *NATS) prove(ctx context.Context, subject string, seq uint64) (bool, error) {
-	shard, _, _ := strings.Cut(strings.TrimPrefix(subject, n.subject("doc", "")), ".")
 	m := newMark()
 	_, err := n.store(ctx, &write{
-		subject: n.subject("beat", shard, n.node+"-proof"), checked: subject, expected: seq, ttl: time.Minute, body: seal([]mark{m}, nil),
+		subject: n.proofSubject(subject), checked: subject, expected: seq, ttl: time.Minute, body: seal([]mark{m}, nil),
 	}, m)
-	if errors.Is(err, ErrConflict) || errors.Is(err, errOvertaken) {
+	if errors.Is(err, ErrConflict) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// proofSubject is where this node writes to prove something about a subject of the same stream.
+func (n *NATS) proofSubject(subject string) string {
+	if n.streamOf(subject) == n.valuesStream() {
+		return n.subject("val", "proof", n.node)
+	}
+	shard, _, _ := strings.Cut(strings.TrimPrefix(subject, n.subject("doc", "")), ".")
+	return n.subject("beat", shard, n.node+"-proof")
 }
 
 // Confirm implements Documents.

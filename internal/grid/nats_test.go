@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -579,5 +580,66 @@ func TestANodeWithoutServersIsNotReadyAndComesBack(t *testing.T) {
 	pos = put(t, g, "a", pos, "2")
 	if there.last().Position != pos {
 		t.Errorf("the watch is at %v", there.last().Position)
+	}
+}
+
+// depose makes every message to the grid's documents be refused, once, by a leader that has not heard of the newest ones: it was cut
+// off, came back, and does not know yet that there is another one.
+func depose(t *testing.T, prefix string, refuse func(expected int) (last int, answer bool)) {
+	t.Helper()
+	s, err := server()
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := nats.Connect("", nats.InProcessServer(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	known := map[string]bool{}
+	_, err = conn.Subscribe(prefix+".doc.>", func(m *nats.Msg) {
+		expected, _ := strconv.Atoi(m.Header.Get("Nats-Expected-Last-Subject-Sequence"))
+		if last, answer := refuse(expected); answer && !known[string(m.Data)] {
+			known[string(m.Data)] = true
+			_ = m.Respond(fmt.Appendf(nil, `{"error":{"code":400,"err_code":10071,"description":"wrong last sequence: %d"},"stream":"x","seq":0}`, last))
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Flush(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestALeaderThatLostItsOfficeIsNotBelieved: its refusal comes before the other's answer, who stores the document.
+func TestALeaderThatLostItsOfficeIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	for what, refuse := range map[string]func(int) (int, bool){
+		"which has not heard of the newest": func(expected int) (int, bool) { return expected - 1, expected > 0 },
+		"which has just heard":              func(expected int) (int, bool) { return expected + 1, true },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			opts := grid.NATSOptions{Prefix: newPrefix()}
+			n := nodes(t, 2, opts)
+			depose(t, opts.Prefix, refuse)
+			there := watch(t, n[1], "a")
+			var pos freshet.Position
+			for i := range 100 {
+				next, err := n[0].Put(t.Context(), "a", pos, grid.Document{Content: grid.Raw(strconv.Itoa(i)), At: time.Now()})
+				if err != nil {
+					t.Fatalf("document %d: %v", i, err)
+				}
+				if i > 0 && next.Version != pos.Version+1 {
+					t.Fatalf("document %d is at %v, the one before was at %v", i, next, pos)
+				}
+				pos = next
+			}
+			eventually(t, func() bool { return there.last().Position == pos })
+			if got := body(there.last()); got != "99" {
+				t.Error(got)
+			}
+		})
 	}
 }
