@@ -10,6 +10,7 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/content"
+	"github.com/freshet-io/freshet/internal/fanout"
 	"github.com/freshet-io/freshet/internal/grid"
 	"github.com/freshet-io/freshet/internal/jsonpatch"
 	"github.com/freshet-io/freshet/internal/trace"
@@ -56,13 +57,23 @@ func (r *Router) publishTo(ctx context.Context, t *topic, p Publication, force b
 		if !again {
 			return out, err
 		}
-		doc, err := r.grid.Document(ctx, t.id)
-		if err != nil {
+		if err := t.look(ctx); err != nil {
 			return Outcome{}, err
 		}
-		t.changed(doc)
 	}
 	return Outcome{}, freshet.Errorf(freshet.Unavailable, "Too many publications to this topic at once; try again")
+}
+
+// look reads the newest document.
+func (t *topic) look(ctx context.Context) error {
+	t.mu.Lock()
+	before := t.cursor
+	t.mu.Unlock()
+	doc, err := t.router.grid.Document(ctx, t.id)
+	if err == nil {
+		t.learn(doc, before)
+	}
+	return err
 }
 
 func dependsOnHeld(err error) bool {
@@ -73,7 +84,7 @@ func dependsOnHeld(err error) bool {
 // publish tries once. The caller holds t.publishing.
 func (t *topic) publish(ctx context.Context, p Publication, force bool) (Outcome, error) {
 	t.mu.Lock()
-	held, pos, at := t.state, t.pos, t.at
+	held, pos, at, cursor := t.state, t.pos, t.at, t.cursor
 	t.mu.Unlock()
 	if !matches(p.Match, pos) {
 		return Outcome{}, freshet.Errorf(freshet.PreconditionFailed, "The newest document is another one than If-Match asks for")
@@ -109,7 +120,7 @@ func (t *topic) publish(ctx context.Context, p Publication, force bool) (Outcome
 		}
 		doc.Renewal = true
 	}
-	doc.Position, err = t.put(ctx, span, pos, doc)
+	doc.Position, err = t.put(ctx, span, pos, cursor, doc)
 	if errors.Is(err, grid.ErrRepeated) {
 		return Outcome{Replayed: true}, nil // whoever stored it did not live to say where
 	}
@@ -119,8 +130,8 @@ func (t *topic) publish(ctx context.Context, p Publication, force bool) (Outcome
 	return Outcome{Position: doc.Position, Changed: !doc.Renewal}, nil
 }
 
-// put gives a document to the grid. The caller holds t.publishing.
-func (t *topic) put(ctx context.Context, span *trace.Span, expected freshet.Position, doc grid.Document) (freshet.Position, error) {
+// put gives a document to the grid in place of the held one, with which the cursor was at before. The caller holds t.publishing.
+func (t *topic) put(ctx context.Context, span *trace.Span, expected freshet.Position, before fanout.Cursor, doc grid.Document) (freshet.Position, error) {
 	doc.Trace = span.Parent().String()
 	storing := span.Child("store", trace.Client)
 	defer storing.End()
@@ -130,7 +141,7 @@ func (t *topic) put(ctx context.Context, span *trace.Span, expected freshet.Posi
 		return pos, err
 	}
 	doc.Position = pos
-	t.changed(doc) // the grid may tell us later, but the next publication must not wait for that
+	t.learn(doc, before) // the grid may tell us later, but the next publication must not wait for that
 	return pos, nil
 }
 

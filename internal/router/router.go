@@ -79,7 +79,9 @@ func New(g grid.Grid, opts Options) *Router {
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}
-	r.janitor = time.AfterFunc(r.linger, r.sweep)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.janitor = time.AfterFunc(r.linger, r.sweep) // which needs to know it
 	return r
 }
 

@@ -107,10 +107,24 @@ func (t *topic) unfollow() {
 	}
 }
 
-// changed takes what the grid says is the newest document. It may be told the same twice, and late.
+// changed takes what the grid says is the newest document. It may be told the same twice.
 func (t *topic) changed(doc grid.Document) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.take(doc)
+}
+
+// learn takes a document that a call to the grid brought about or found. If the watch was told of another one since that call began,
+// when the cursor was at before, then this one may be gone already, and the watch knows better.
+func (t *topic) learn(doc grid.Document, before fanout.Cursor) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.cursor == before {
+		t.take(doc)
+	}
+}
+
+func (t *topic) take(doc grid.Document) {
 	switch {
 	case doc.IsZero():
 		t.vanish()
@@ -272,7 +286,7 @@ func (t *topic) expireItems() {
 	t.mu.Lock()
 	t.expiry = nil
 	items, _ := t.state.(*content.Items)
-	pos, at := t.pos, t.at
+	pos, at, cursor := t.pos, t.at, t.cursor
 	t.mu.Unlock()
 	if items == nil {
 		return
@@ -284,7 +298,7 @@ func (t *topic) expireItems() {
 		defer cancel()
 		// The TTL of the whole document goes on counting from the last publication. A failure is made good below.
 		doc := grid.Document{Content: t.contentOf(left, items), At: at, Patch: change.Patch, PatchFrom: pos}
-		if _, err := t.put(ctx, nil, pos, doc); err != nil {
+		if _, err := t.put(ctx, nil, pos, cursor, doc); err != nil {
 			after = expiryRetry
 			t.router.log.Debug("items did not expire", "topic", t.id, "err", err)
 		}
