@@ -23,6 +23,7 @@ const (
 	writeTimeout = 15 * time.Second // of a write with all its tries: electing a leader takes up to 7 s
 	readTimeout  = 10 * time.Second
 	roomRetry    = 30 * time.Second // when a write may fit that did not; somebody has to make room
+	proofTries   = 8                // more than a second, before a server is believed that knows less
 )
 
 // Codes of JetStream's errors.
@@ -164,8 +165,10 @@ func (n *NATS) store(ctx context.Context, w *write, m mark) (seq uint64, err err
 				return 0, unknown(err)
 			}
 			continue
+		case conflict && w.checked != "" && (last > w.expected || try == proofTries):
+			return 0, ErrConflict
 		case conflict && w.checked != "":
-			return 0, ErrConflict // by whomever: what was to be checked is in doubt
+			// A leader that lost its office will know it soon.
 		case conflict && last > w.expected:
 			seq, err = n.whose(ctx, w, m, last)
 			if errors.Is(err, errTooFar) && !unanswered {
