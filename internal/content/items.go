@@ -143,7 +143,11 @@ func (r Rules) publishItems(prev State, body []byte, at time.Time) (Publication,
 	if prev == nil {
 		return Publication{State: next, Change: jsonpatch.Change{Kind: jsonpatch.Whole}, Discarded: batch.discarded}, nil
 	}
-	return Publication{State: next, Change: old.Delta(next).Change(), Discarded: batch.discarded}, nil
+	p := Publication{State: next, Change: old.Delta(next).Change(), Discarded: batch.discarded}
+	if e.renewed {
+		p.Since = time.UnixMilli(e.since)
+	}
+	return p, nil
 }
 
 // A batch is the items of one publication, each once, in order of first appearance.

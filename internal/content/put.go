@@ -14,6 +14,9 @@ func (e *edit) put(id string, v jsonpatch.Value, seen int64) {
 	k := e.base.vector.locate(serial)
 	at := e.chunks[k].within(serial)
 	old := &e.chunks[k].entries[at]
+	if !e.renewed || old.seen < e.since {
+		e.renewed, e.since = true, old.seen
+	}
 	equal := old.doc.Root().Equal(v)
 	if equal && old.seen == seen {
 		return

@@ -44,6 +44,10 @@ type Publication struct {
 	State     State            // the new state; the old one if the change is Same
 	Change    jsonpatch.Change // from the old state; Whole if there was none
 	Discarded int              // items without an identifier
+
+	// Since is when the one of the published items that was not published for longest was published before. It is zero on a
+	// snapshot topic, and if none of them was.
+	Since time.Time
 }
 
 // Publish returns what a publication makes of a state, which may be nil. It takes body over. If body is refused, by a

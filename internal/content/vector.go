@@ -105,6 +105,9 @@ type edit struct {
 	index  indexEdit
 	serial uint64
 	edited bool
+
+	renewed bool  // items were put that were there
+	since   int64 // the least seen of those
 }
 
 func (s *Items) edit() *edit {

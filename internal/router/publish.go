@@ -115,10 +115,17 @@ func (t *topic) publish(ctx context.Context, p Publication, force bool) (Outcome
 		if pos.IsZero() {
 			return Outcome{}, nil // an empty publication, which changes nothing whatever there is
 		}
-		if !t.dueForRenewal(at, now) {
+		since := at
+		if !next.Since.IsZero() {
+			since = next.Since // items expire one by one, however busy the others are
+		}
+		if !t.dueForRenewal(since, now) {
 			return Outcome{Position: pos}, t.router.grid.Confirm(ctx, t.id, pos)
 		}
 		doc.Renewal = true
+		if !now.Truncate(time.Millisecond).After(at) {
+			doc.At = at.Add(time.Millisecond) // or nobody sees that it is newer; a clock may even be ahead
+		}
 	}
 	doc.Position, err = t.put(ctx, span, pos, cursor, doc)
 	if errors.Is(err, grid.ErrRepeated) {
@@ -147,8 +154,8 @@ func (t *topic) put(ctx context.Context, span *trace.Span, expected freshet.Posi
 
 // dueForRenewal reports whether publishing the same again must be told to the grid, so that the document does not expire. A
 // small part of the TTL may be lost; in return a chatty publisher costs nothing.
-func (t *topic) dueForRenewal(at, now time.Time) bool {
-	return t.router.ttl > 0 && now.Sub(at) > t.router.ttl/16
+func (t *topic) dueForRenewal(since, now time.Time) bool {
+	return t.router.ttl > 0 && now.Sub(since) > t.router.ttl/16
 }
 
 func matches(conditions []Match, pos freshet.Position) bool {
