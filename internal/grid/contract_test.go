@@ -237,6 +237,33 @@ func TestRenewalKeepsThePositionAndTheDocumentAlive(t *testing.T) {
 	})
 }
 
+func TestARenewalIsNotOverwrittenByWhatWasMadeBeforeIt(t *testing.T) {
+	forEachGrid(t, func(t *testing.T, g grid.Grid, p pace) {
+		began := time.Now()
+		at := func(minutes int) time.Time { return began.Add(time.Duration(minutes) * time.Minute) }
+		store := func(expected freshet.Position, doc grid.Document) (freshet.Position, error) {
+			t.Helper()
+			doc.Content = grid.Raw("1")
+			return g.Put(t.Context(), "a", expected, doc)
+		}
+		first, err := store(freshet.Position{}, grid.Document{At: at(0)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store(first, grid.Document{At: at(1), Since: at(0), Renewal: true}); err != nil {
+			t.Fatal(err)
+		}
+		for _, renewal := range []bool{false, true} {
+			if pos, err := store(first, grid.Document{At: at(2), Since: at(0), Renewal: renewal}); !errors.Is(err, grid.ErrConflict) {
+				t.Errorf("made before the renewal: %v, %v", pos, err)
+			}
+		}
+		if pos, err := store(first, grid.Document{At: at(2), Since: at(1)}); err != nil || pos.Version != first.Version+1 {
+			t.Errorf("made after it: %v, %v", pos, err)
+		}
+	})
+}
+
 func TestPresenceIsWhetherAnybodyIsThere(t *testing.T) {
 	forEachGrid(t, func(t *testing.T, g grid.Grid, p pace) {
 		var news []string

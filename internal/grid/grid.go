@@ -74,6 +74,10 @@ type Document struct {
 	// Renewal says that the document equals the one it replaces and was only published again: it keeps its position.
 	Renewal bool
 
+	// Since, unless zero, is At of the document that this one was made from, for content that tells when its parts were published:
+	// Put then returns ErrConflict also if the expected document was published again meanwhile. Milliseconds count.
+	Since time.Time
+
 	// Patch leads from the document at PatchFrom to this one, or is nil if that takes the whole document. It only saves
 	// work: a node that holds another version than PatchFrom compares for itself.
 	Patch     []byte
@@ -123,6 +127,11 @@ type Incremental interface {
 
 // IsZero reports whether there is no document.
 func (d *Document) IsZero() bool { return d.Position.IsZero() }
+
+// isFrom reports whether the document can have been made from the one that was published at a time.
+func (d *Document) isFrom(at time.Time) bool {
+	return d.Since.IsZero() || d.Since.UnixMilli() == at.UnixMilli()
+}
 
 // Presence answers whether anyone is subscribed to a topic, on any node.
 type Presence interface {

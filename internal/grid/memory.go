@@ -74,7 +74,7 @@ func (m *Memory) Put(_ context.Context, topic string, expected freshet.Position,
 	defer m.release(topic, s)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.doc.Position != expected {
+	if s.doc.Position != expected || !doc.isFrom(s.doc.At) {
 		return freshet.Position{}, ErrConflict
 	}
 	doc.Position = m.position(expected, doc.Renewal)

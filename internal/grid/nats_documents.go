@@ -61,6 +61,11 @@ func (h *held) pos() freshet.Position {
 	return h.rec.pos
 }
 
+// isAt reports whether it is the message that a document is to replace.
+func (h *held) isAt(expected freshet.Position, next *Document) bool {
+	return h.known && h.pos() == expected && (h.none() || next.isFrom(h.rec.at))
+}
+
 func (h *held) mark() mark {
 	if h.rec == nil {
 		return 0
@@ -327,12 +332,12 @@ func (n *NATS) Put(ctx context.Context, topic string, expected freshet.Position,
 		s.mu.Lock()
 		h := s.held
 		s.mu.Unlock()
-		if !h.known || h.pos() != expected {
+		if !h.isAt(expected, &doc) {
 			if h, err = n.look(ctx, s); err != nil {
 				return freshet.Position{}, err
 			}
 		}
-		if h.pos() != expected {
+		if !h.isAt(expected, &doc) {
 			return freshet.Position{}, ErrConflict
 		}
 		pos, err := n.put(ctx, s, h, doc)

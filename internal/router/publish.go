@@ -110,7 +110,7 @@ func (t *topic) publish(ctx context.Context, p Publication, force bool) (Outcome
 			return Outcome{Position: pos, Dropped: true}, nil
 		}
 	}
-	doc := grid.Document{Content: t.contentOf(next.State, held), At: now, Patch: next.Change.Patch, PatchFrom: pos, Once: p.once}
+	doc := grid.Document{Content: t.contentOf(next.State, held), At: now, Since: t.since(at), Patch: next.Change.Patch, PatchFrom: pos, Once: p.once}
 	if next.Change.Kind == jsonpatch.Same {
 		if pos.IsZero() {
 			return Outcome{}, nil // an empty publication, which changes nothing whatever there is

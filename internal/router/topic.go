@@ -83,6 +83,15 @@ func (t *topic) contentOf(state, prev content.State) grid.Content {
 	return &s
 }
 
+// since is what a document says of the one at this time that it was made from. A snapshot is the same whenever it was published; items
+// tell when each of them was.
+func (t *topic) since(at time.Time) time.Time {
+	if t.rules.IsItems() {
+		return at
+	}
+	return time.Time{}
+}
+
 // followTimeout bounds how long the first use of a topic waits for the grid.
 const followTimeout = 10 * time.Second
 
@@ -297,7 +306,7 @@ func (t *topic) expireItems() {
 		ctx, cancel := context.WithTimeout(context.Background(), followTimeout)
 		defer cancel()
 		// The TTL of the whole document goes on counting from the last publication. A failure is made good below.
-		doc := grid.Document{Content: t.contentOf(left, items), At: at, Patch: change.Patch, PatchFrom: pos}
+		doc := grid.Document{Content: t.contentOf(left, items), At: at, Since: t.since(at), Patch: change.Patch, PatchFrom: pos}
 		if _, err := t.put(ctx, nil, pos, cursor, doc); err != nil {
 			after = expiryRetry
 			t.router.log.Debug("items did not expire", "topic", t.id, "err", err)
