@@ -84,7 +84,7 @@ type Document struct {
 	PatchFrom freshet.Position
 
 	// Once names the publication, if it may come again because nobody knows whether it was stored. Put returns ErrRepeated if it was,
-	// in the last two minutes. Only an engine that outlives the process needs it.
+	// in the last two minutes.
 	Once string
 
 	// Trace is the traceparent of the publication, for nodes that follow it to their subscribers; empty if nobody does. It reaches

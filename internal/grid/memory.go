@@ -77,6 +77,9 @@ func (m *Memory) Put(_ context.Context, topic string, expected freshet.Position,
 	if s.doc.Position != expected || !doc.isFrom(s.doc.At) {
 		return freshet.Position{}, ErrConflict
 	}
+	if doc.Once != "" && !m.values.once(doc.Once) {
+		return freshet.Position{}, ErrRepeated
+	}
 	doc.Position = m.position(expected, doc.Renewal)
 	s.doc = doc
 	m.arm(topic, s)
