@@ -19,6 +19,16 @@ func Deafen(n *NATS, topic string) {
 	_ = s.sub.Unsubscribe()
 }
 
+// Compared reports whether a topic was compared with the stream since the node follows it, in search of what got lost.
+func Compared(n *NATS, topic string) bool {
+	n.mu.Lock()
+	s := n.slots[token(topic)]
+	n.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.swept
+}
+
 // DeafenNotices makes a node miss notices, as if they and the questions about them got lost.
 func DeafenNotices(n *NATS) {
 	_ = n.notices.sub.Unsubscribe()

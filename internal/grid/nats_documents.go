@@ -41,6 +41,7 @@ type topicSlot struct {
 	swept    bool      // whether it was compared with the stream since it is followed
 	heard    time.Time // when there last were news
 	verified uint64    // up to this sequence of the stream, the held message is surely the newest
+	unheard  uint64    // the newest message that there was no watch to tell of
 }
 
 // held is the newest message of the topic that this node has seen. It does not have the document itself.
@@ -468,6 +469,9 @@ func (n *NATS) Watch(ctx context.Context, topic string, changed func(Document)) 
 			changed(doc)
 			s.watches[w] = struct{}{}
 			s.arm(n)
+			if s.unheard > s.held.seq { // it came after the message that was read
+				n.suspect(s)
+			}
 		})
 		if err != nil {
 			n.release(s)
@@ -530,7 +534,11 @@ func (n *NATS) news(msg message) {
 	marks, _, err := unseal(msg.data)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.held.known && msg.seq <= s.held.seq || len(s.watches) == 0 {
+	if len(s.watches) == 0 {
+		s.unheard = max(s.unheard, msg.seq)
+		return
+	}
+	if s.held.known && msg.seq <= s.held.seq {
 		if msg.seq == s.held.seq {
 			s.heard = time.Now()
 		}

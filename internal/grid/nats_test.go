@@ -243,6 +243,74 @@ func TestWhatIsLostOnTheWayIsFound(t *testing.T) {
 	}
 }
 
+// interrupted is the way to a server on which something happens first when parts of a document are asked for.
+type interrupted struct {
+	*natsserver.Server
+	first *atomic.Pointer[func()]
+}
+
+func (i interrupted) InProcessConn() (net.Conn, error) {
+	conn, err := i.Server.InProcessConn()
+	return interruptedConn{conn, i.first}, err
+}
+
+type interruptedConn struct {
+	net.Conn
+	first *atomic.Pointer[func()]
+}
+
+func (c interruptedConn) Write(b []byte) (int, error) {
+	if bytes.Contains(b, []byte("multi_last")) && bytes.Contains(b, []byte(".part.")) {
+		if first := c.first.Swap(nil); first != nil {
+			(*first)()
+		}
+	}
+	return c.Conn.Write(b)
+}
+
+// TestWhatIsPutWhileAWatchBeginsIsToldAtOnce: the watch has read the message before, and has yet to read what belongs to it.
+func TestWhatIsPutWhileAWatchBeginsIsToldAtOnce(t *testing.T) {
+	t.Parallel()
+	s, err := server()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first atomic.Pointer[func()]
+	prefix := newPrefix()
+	here, there := openNATS(t, grid.NATSOptions{Prefix: prefix}), openNATS(t, grid.NATSOptions{Prefix: prefix, InProcess: interrupted{s, &first}})
+	var noise strings.Builder
+	for range 1000 {
+		fmt.Fprintf(&noise, "%016x", rand.Uint64())
+	}
+	for i, atOnce := 0, 0; atOnce < 3; i++ {
+		if i == 20 {
+			t.Fatal("it is told only when everything is compared")
+		}
+		topic := strconv.Itoa(i)
+		store := func(expected freshet.Position) freshet.Position {
+			pos, err := here.Put(t.Context(), topic, expected, grid.Document{Content: stepped{noise.String(), "step"}, At: time.Now()})
+			if err != nil {
+				t.Error(err)
+			}
+			return pos
+		}
+		pos := store(freshet.Position{})
+		meanwhile := func() {
+			pos = store(pos)
+			time.Sleep(100 * time.Millisecond) // it is heard
+		}
+		first.Store(&meanwhile)
+		w := watch(t, there, topic)
+		if first.Load() != nil {
+			t.Fatal("nothing happened meanwhile")
+		}
+		eventually(t, func() bool { return w.last().Position == pos })
+		if !grid.Compared(there, topic) {
+			atOnce++
+		}
+	}
+}
+
 func TestAnEmptiedStreamBeginsANewEpoch(t *testing.T) {
 	t.Parallel()
 	s, err := server()
