@@ -23,6 +23,8 @@ type source struct {
 	// Guarded by mu.
 	mu       sync.Mutex
 	plan     *plan // nil until the catalog told
+	loading  bool  // the catalog is being asked
+	reload   bool  // ask once more after that
 	why      reason
 	present  bool        // somebody is subscribed
 	leaving  *time.Timer // runs while nobody is
@@ -74,8 +76,26 @@ func newSource(p *Poller, sh *shard, id string, why reason) *source {
 // loadTimeout bounds a question to the catalog or the grid.
 const loadTimeout = 10 * time.Second
 
-// load asks the catalog where the content comes from, at first and whenever that may have changed.
+// load asks the catalog where the content comes from, at first and whenever that may have changed. It asks one question at a time:
+// of two the older answer could come last.
 func (s *source) load() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reload = true
+	if s.loading {
+		return
+	}
+	s.loading = true
+	for s.reload && s.stopped == running {
+		s.reload = false
+		s.mu.Unlock()
+		s.loadOnce()
+		s.mu.Lock()
+	}
+	s.loading = false
+}
+
+func (s *source) loadOnce() {
 	ctx, cancel := context.WithTimeout(s.p.ctx, loadTimeout)
 	defer cancel()
 	found, err := s.p.catalog.Source(ctx, s.id)
