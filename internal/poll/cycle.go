@@ -222,6 +222,7 @@ func (s *source) rest(asked *plan, pause time.Duration) {
 		s.mu.Unlock()
 		return
 	case once && !s.again:
+		s.stopped = left
 		s.mu.Unlock()
 		s.stop(left) // it was polled because somebody asked for that, not because somebody listens
 		return

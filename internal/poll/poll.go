@@ -290,17 +290,14 @@ func (p *Poller) arrive(topicID string, why reason) {
 	}
 	sh := &p.shards[shardOf(topicID)]
 	sh.mu.Lock()
-	s := sh.sources[topicID]
-	if s == nil {
-		s = newSource(p, sh, topicID, why)
-		s.spread = why == subscriber && sh.begins(int64(time.Since(p.leases.start)/time.Second))
-		sh.sources[topicID] = s
-		sh.mu.Unlock()
-		p.later(s.load)
+	defer sh.mu.Unlock()
+	if s := sh.sources[topicID]; s != nil && s.arrive(why) {
 		return
 	}
-	sh.mu.Unlock()
-	s.arrive(why)
+	s := newSource(p, sh, topicID, why)
+	s.spread = why == subscriber && sh.begins(int64(time.Since(p.leases.start)/time.Second))
+	sh.sources[topicID] = s // perhaps in place of one that is just ending
+	p.later(s.load)
 }
 
 // dropShard forgets what another node polls from now on.

@@ -206,15 +206,18 @@ func (s *source) pollNow() {
 	s.schedule(0)
 }
 
-// arrive is told that somebody is interested.
-func (s *source) arrive(why reason) {
+// arrive is told that somebody is interested. It returns false if that comes too late.
+func (s *source) arrive(why reason) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.stopped != running {
+		return false
+	}
 	if why == refresh {
 		if s.plan != nil {
 			s.pollNow()
 		}
-		return
+		return true
 	}
 	s.present = true
 	if s.leaving != nil {
@@ -226,6 +229,7 @@ func (s *source) arrive(why reason) {
 		s.schedule(time.Until(s.notBefore))
 		s.p.later(s.load) // much may have changed
 	}
+	return true
 }
 
 func (s *source) isParked() bool {
@@ -275,6 +279,7 @@ func (s *source) giveUp() {
 		s.retire(ctx)
 		return
 	}
+	s.stopped = left // now: whoever comes must not rely on it
 	s.mu.Unlock()
 	s.stop(left)
 }
