@@ -23,6 +23,7 @@ type listing struct {
 
 // A View is what subscribers with one filter see. It belongs to its Views.
 type View struct {
+	views   *Views // whose state it shows: one of its own would be kept as long as nothing in the view changes
 	filter  Filter
 	key     string
 	refs    int
@@ -31,7 +32,6 @@ type View struct {
 	bytes   int           // of their text
 	pending []*itemChange // collected while Advance runs
 	text    []byte        // the document; nil if it has to be made
-	items   *Items
 }
 
 // A ViewChange is how the view of one filter changes.
@@ -50,8 +50,8 @@ func (v *Views) Open(f Filter) *View {
 	key := f.Key()
 	view := v.byKey[key]
 	if view == nil {
-		view = &View{filter: f, key: key, places: make([]int, len(f.ids))}
-		view.reload(v.items)
+		view = &View{views: v, filter: f, key: key, places: make([]int, len(f.ids))}
+		view.reload()
 		v.byKey[key] = view
 		for n, id := range f.ids {
 			view.places[n] = len(v.byID[id])
@@ -109,7 +109,7 @@ func (v *Views) Advance(d *Delta) []ViewChange {
 	}
 	changes := make([]ViewChange, 0, len(concerned))
 	for _, view := range concerned {
-		changes = append(changes, ViewChange{view, view.advance(d.new)})
+		changes = append(changes, ViewChange{view, view.advance()})
 	}
 	return changes
 }
@@ -118,22 +118,23 @@ func (v *Views) Advance(d *Delta) []ViewChange {
 func (v *Views) reloadAll() []ViewChange {
 	changes := make([]ViewChange, 0, len(v.byKey))
 	for _, view := range v.byKey {
-		view.reload(v.items)
+		view.reload()
 		changes = append(changes, ViewChange{view, jsonpatch.Change{Kind: jsonpatch.Whole}})
 	}
 	return changes
 }
 
 // reload makes a view from scratch.
-func (w *View) reload(items *Items) {
-	w.items, w.text, w.serials, w.bytes = items, nil, w.filter.serials(items), 0
+func (w *View) reload() {
+	items := w.views.items
+	w.text, w.serials, w.bytes = nil, w.filter.serials(items), 0
 	for _, serial := range w.serials {
 		w.bytes += items.vector.entry(serial).doc.Len()
 	}
 }
 
 // advance applies the pending changes to the view and returns them as one change.
-func (w *View) advance(items *Items) jsonpatch.Change {
+func (w *View) advance() jsonpatch.Change {
 	before := w.serials
 	count, added := len(before), 0
 	for _, c := range w.pending {
@@ -154,7 +155,8 @@ func (w *View) advance(items *Items) jsonpatch.Change {
 	if added > 0 {
 		w.serials = w.renumber(count)
 	}
-	w.items, w.text, w.pending = items, nil, w.pending[:0]
+	clear(w.pending) // or the item of before is kept
+	w.text, w.pending = nil, w.pending[:0]
 	return change
 }
 
@@ -183,7 +185,7 @@ func (w *View) renumber(count int) []uint64 {
 // Bytes returns the document of the view. It is shared: callers must not modify it.
 func (w *View) Bytes() []byte {
 	if w.text == nil {
-		w.text = w.items.subset(w.serials)
+		w.text = w.views.items.subset(w.serials)
 	}
 	return w.text
 }

@@ -2,8 +2,10 @@ package content
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
+	"weak"
 
 	"github.com/freshet-io/freshet/internal/jsonpatch"
 )
@@ -138,5 +140,37 @@ func TestAChangedItemDoesNotCopyTheOthers(t *testing.T) {
 	}
 	if c := s.Delta(next).Change(); string(c.Patch) != `[{"op":"replace","path":"/50000/v","value":1}]` {
 		t.Fatalf("%s", c.Patch)
+	}
+}
+
+// TestAQuietViewKeepsNoOldState: what a subscriber costs does not depend on how long its items have been the same.
+func TestAQuietViewKeepsNoOldState(t *testing.T) {
+	s := items(t, byID, `[{"id":"quiet","v":1}]`)
+	views := NewViews(s)
+	defer runtime.KeepAlive(views)
+	view := views.Open(NewFilter("quiet"))
+	item := weak.Make(&s.vector.chunks[0].entries[0])
+	var state weak.Pointer[Items]
+	for v := range 10 {
+		body := fmt.Sprintf(`[{"id":"busy","v":%d}]`, v)
+		if v == 0 {
+			body = `[{"id":"quiet","v":2}]`
+		}
+		next := publish(t, byID, s, body, start).State.(*Items)
+		views.Advance(s.Delta(next))
+		s = next
+		if v == 0 {
+			state = weak.Make(s)
+		}
+	}
+	runtime.GC()
+	if state.Value() != nil {
+		t.Error("the state in which the item last changed is kept")
+	}
+	if item.Value() != nil {
+		t.Error("the item is kept as it was before")
+	}
+	if got := string(view.Bytes()); got != `[{"id":"quiet","v":2}]` {
+		t.Errorf("the view is %s", got)
 	}
 }
