@@ -4,9 +4,11 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/grid"
 )
 
 // unlisted is a catalog whose topics no sweep finds.
@@ -42,4 +44,38 @@ func TestASubscriberWhoComesBackAtTheLastMomentHasItPolled(t *testing.T) {
 		}
 		now.stop(lost)
 	}
+}
+
+// slowClaims is a grid that takes its time to write a failure down.
+type slowClaims struct{ *grid.Memory }
+
+func (g slowClaims) Swap(ctx context.Context, name, old, new string, ttl time.Duration) (string, error) {
+	if name == freshet.SourceClaim("a") {
+		time.Sleep(time.Second)
+	}
+	return g.Memory.Swap(ctx, name, old, new, ttl)
+}
+
+// TestASubscriberWhoComesBackDuringARefreshWaitsAsLongAsTheTargetWants: what the refresh is about to learn of that is nobody else's to read.
+func TestASubscriberWhoComesBackDuringARefreshWaitsAsLongAsTheTargetWants(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newScript(func(int, *request) (*answer, error) {
+			return nil, &freshet.Error{Kind: freshet.SourceFailed, Msg: "Slow down", RetryAfter: 5 * time.Minute}
+		}), Options{})
+		_ = w.poller.Close()
+		w.poller = newPoller(Parts{Catalog: w.catalog, Router: w.router, Grid: slowClaims{w.grid}}, Options{}, w.target)
+		w.poller.start()
+		w.catalog.set("a", time.Second)
+		leave := w.join("a")
+		after(10 * time.Second)
+		leave()
+		after(time.Minute) // nobody is there, and what the target asked for is remembered
+		w.notify(grid.ScopePoll, "a")
+		time.Sleep(500 * time.Millisecond)
+		defer w.join("a")()
+		after(4 * time.Minute)
+		if got := w.target.times("a"); len(got) != 2 {
+			t.Errorf("polled at %v", got)
+		}
+	})
 }

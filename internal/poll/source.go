@@ -226,7 +226,9 @@ func (s *source) arrive(why reason) bool {
 	}
 	if s.parked {
 		s.parked = false
-		s.schedule(time.Until(s.notBefore))
+		if !s.busy { // otherwise the poll under way arranges what comes next
+			s.schedule(time.Until(s.notBefore))
+		}
 		s.p.later(s.load) // much may have changed
 	}
 	return true
