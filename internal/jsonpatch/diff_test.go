@@ -16,6 +16,7 @@ func TestAChangeIsTheSmallestSensiblePatch(t *testing.T) {
 		rows[i] = fmt.Sprintf(`{"id":%d,"name":"row number %d","price":%d.5}`, i, i, i*3)
 	}
 	table := "[" + strings.Join(rows, ",") + "]"
+	zeros := "0" + strings.Repeat(",0", 29)
 	for _, test := range []struct{ name, old, new, patch string }{
 		{"a member is replaced", `{"a":1,"b":2}`, `{"a":1,"b":3}`, `[{"op":"replace","path":"/b","value":3}]`},
 		{"a member is added", `{"a":1}`, `{"a":1,"b":{"c":2}}`, `[{"op":"add","path":"/b","value":{"c":2}}]`},
@@ -44,6 +45,9 @@ func TestAChangeIsTheSmallestSensiblePatch(t *testing.T) {
 			`[{"op":"add","path":"/5","value":{"id":-1,"name":"a new one","price":0}},{"op":"replace","path":"/6/price","value":16.5}]`},
 		{"one comes in front, one goes at the end, and all others change a little", ages(0, 30), ages(1, 30), "[" + agesPatch(30) + "]"},
 		{"repeated elements are no problem", `[0,0,0,0,1,0,0,0,0,0]`, `[0,0,0,0,0,0,0,0,0]`, `[{"op":"remove","path":"/4"}]`},
+		{"an element in front of equal ones is one add", "[" + zeros + "]", `["new",` + zeros + "]", `[{"op":"add","path":"/0","value":"new"}]`},
+		{"an element between equal ones is one add", "[1," + zeros + ",2]", `[1,0,"new",` + zeros[2:] + ",2]", `[{"op":"add","path":"/2","value":"new"}]`},
+		{"an element between equal ones goes", `[{"t":1},"old",{"t":1},{"t":1},` + table[1:], `[{"t":1},{"t":1},{"t":1},` + table[1:], `[{"op":"remove","path":"/1"}]`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			a, b := mustParse(t, test.old), mustParse(t, test.new)

@@ -12,7 +12,7 @@ func (d *differ) array(o, n place, path int32) {
 	before := d.scratch.mark()
 	defer d.scratch.rewind(before)
 	d.findGaps(o, n)
-	if d.crossed(d.gaps[before.gaps:], before) {
+	if d.crossed(o, n, d.gaps[before.gaps:], before) {
 		d.scratch.rewind(before)
 		d.olds, d.news = d.old.children(d.olds, o), d.new.children(d.news, n)
 		d.endGap(0, 0)
@@ -72,8 +72,9 @@ func (d *differ) findGaps(o, n place) {
 
 // crossed reports whether there may be a heavier common subsequence than one through all the runs. It would have to match
 // elements of different gaps, and give up at least the runs between two such; so there is none if the lightest of
-// those runs weighs more than all such elements.
-func (d *differ) crossed(gaps []gap, before scratchMark) bool {
+// those runs weighs more than all such elements. That is not so where runs are of the same elements as gaps: an element that is put
+// before equal ones may look as if it replaced the first, and as if another one came behind the last.
+func (d *differ) crossed(o, n place, gaps []gap, before scratchMark) bool {
 	if len(gaps) == 1 || len(d.olds) == before.olds || len(d.news) == before.news {
 		return false
 	}
@@ -97,7 +98,19 @@ func (d *differ) crossed(gaps []gap, before scratchMark) bool {
 		}
 		passed += g.weight
 	}
-	return crossing > lightest
+	return crossing > lightest || crossing > 0 && d.onlyLonger(o, n)
+}
+
+// onlyLonger reports whether one array is the other with more elements in a single place.
+func (d *differ) onlyLonger(o, n place) bool {
+	if d.old.node(o).children() == d.new.node(n).children() {
+		return false
+	}
+	before := d.scratch.mark()
+	defer d.scratch.rewind(before)
+	d.olds, d.news = d.old.children(d.olds, o), d.new.children(d.news, n)
+	olds, news, _, _ := d.trim(d.olds[before.olds:], d.news[before.news:])
+	return len(olds) == 0 || len(news) == 0
 }
 
 // severalGaps stands for the gap of elements that are in more than one.
@@ -134,15 +147,8 @@ type arrayWriter struct {
 // gap records how a stretch of old elements becomes a stretch of new ones.
 func (w *arrayWriter) gap(olds, news []place) {
 	d := w.d
-	for len(olds) > 0 && len(news) > 0 && d.same(olds[0], news[0]) {
-		olds, news = olds[1:], news[1:]
-		w.index++
-	}
-	tail := 0
-	for len(olds) > 0 && len(news) > 0 && d.same(olds[len(olds)-1], news[len(news)-1]) {
-		olds, news = olds[:len(olds)-1], news[:len(news)-1]
-		tail++
-	}
+	olds, news, head, tail := d.trim(olds, news)
+	w.index += head
 	before := d.scratch.mark()
 	i, j := 0, 0
 	for _, m := range d.align(olds, news) {
@@ -152,7 +158,20 @@ func (w *arrayWriter) gap(olds, news []place) {
 	}
 	w.distinct(olds[i:], news[j:])
 	d.scratch.rewind(before)
-	w.index += int32(tail)
+	w.index += tail
+}
+
+// trim takes away what two stretches have in common at their beginning and at their end, so many elements each.
+func (d *differ) trim(olds, news []place) (restOlds, restNews []place, head, tail int32) {
+	for len(olds) > 0 && len(news) > 0 && d.same(olds[0], news[0]) {
+		olds, news = olds[1:], news[1:]
+		head++
+	}
+	for len(olds) > 0 && len(news) > 0 && d.same(olds[len(olds)-1], news[len(news)-1]) {
+		olds, news = olds[:len(olds)-1], news[:len(news)-1]
+		tail++
+	}
+	return olds, news, head, tail
 }
 
 // distinct records how a stretch of old elements becomes a stretch of new ones that has nothing in common with it.
