@@ -66,7 +66,7 @@ func (d *directory) Retire(ctx context.Context, id string, present func(context.
 }
 
 func (d *directory) set(id string, every time.Duration, change ...func(*freshet.Topic)) {
-	topic := freshet.Topic{ID: id, AppID: "app", Publisher: freshet.Publisher{
+	topic := freshet.Topic{ID: id, AppID: "app", CreatedAt: time.Now(), Publisher: freshet.Publisher{
 		Type: freshet.HTTPPoller, URL: "http://" + id + ".example.com/", PollEvery: &every, Payload: freshet.Payload{Type: freshet.PayloadSnapshot},
 	}}
 	for _, c := range change {
