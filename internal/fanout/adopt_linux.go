@@ -117,7 +117,7 @@ func boundListener(sendBuffer int) func(network, address string, c syscall.RawCo
 	}
 }
 
-// boundVanishing has the kernel notice a peer that vanished. Goroutines have no other way.
+// boundVanishing has the kernel notice a peer that vanished. Goroutines have no other way where they cannot look; see peer.
 func boundVanishing(fd int) {
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(vanishTimeout.Milliseconds()))
 }

@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/freshet-io/freshet/internal/histogram"
@@ -85,6 +86,10 @@ type Options struct {
 	// negative: nobody waits.
 	Pace time.Duration
 
+	// Socket returns the socket of a request's connection, or nil if it cannot be asked. With it, goroutines tell readers of HTTP/1.1
+	// that are slow from those that take nothing, as event loops do; without it, those that need long for a little are cut as well.
+	Socket func(ctx context.Context) syscall.RawConn
+
 	// Gate bounds the connections of each address that Front accepts. Nil bounds nobody.
 	Gate *Gate
 
@@ -105,6 +110,7 @@ type Fanout struct {
 	loops        loops
 	node         string
 	gate         *Gate
+	socket       func(ctx context.Context) syscall.RawConn
 	unmeasured   bool
 
 	counters counters
@@ -170,6 +176,7 @@ func New(opts Options) (*Fanout, error) {
 		draining:     make(chan struct{}),
 		closed:       make(chan struct{}),
 		gate:         opts.Gate,
+		socket:       opts.Socket,
 		unmeasured:   opts.Unmeasured,
 		node:         cmp.Or(opts.Node, NewNode()),
 	}

@@ -26,6 +26,13 @@ func (f *Fanout) loopConns(func(*Group) bool) []Conn { return nil }
 func (f *Fanout) describeLoops([]Conn)               {}
 func (f *Fanout) cutLoop(string, []byte) bool        { return false }
 
+// A peer is nobody here who could be asked.
+type peer struct{}
+
+func newPeer(syscall.RawConn) *peer         { return nil }
+func (p *peer) leave()                      {}
+func (p *peer) look() (took, vanished bool) { return false, false }
+
 func boundListener(int) func(network, address string, c syscall.RawConn) error { return nil }
 
 // Front implements what it does on Linux: nothing is taken off net/http here.

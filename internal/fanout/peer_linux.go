@@ -21,10 +21,14 @@ const segment = 1440
 
 // peerInfo asks the kernel about the other end. The answer is good until the next call.
 func (l *loop) peerInfo(c *conn) (*unix.TCPInfo, bool) {
-	size := uint32(unsafe.Sizeof(l.info))
-	_, _, err := syscall.RawSyscall6(unix.SYS_GETSOCKOPT, uintptr(c.fd), unix.IPPROTO_TCP, unix.TCP_INFO,
-		uintptr(unsafe.Pointer(&l.info)), uintptr(unsafe.Pointer(&size)), 0)
-	return &l.info, err == 0
+	return &l.info, tcpInfo(uintptr(c.fd), &l.info)
+}
+
+func tcpInfo(fd uintptr, info *unix.TCPInfo) bool {
+	size := uint32(unsafe.Sizeof(*info))
+	_, _, err := syscall.RawSyscall6(unix.SYS_GETSOCKOPT, fd, unix.IPPROTO_TCP, unix.TCP_INFO,
+		uintptr(unsafe.Pointer(info)), uintptr(unsafe.Pointer(&size)), 0)
+	return err == 0
 }
 
 // hasVanished reports whether the peer left bytes or probes of ours unanswered for too long.
@@ -52,9 +56,6 @@ func (l *loop) dropVanished(c *conn) bool {
 	return false
 }
 
-// lookEvery is how often a full socket is looked at, as a part of the time it may stay full.
-const lookEvery = 32
-
 // lookAfter sees whether the reader of a full socket takes anything. The socket itself says so only when a third of its
 // buffer is free, which a slow reader may need minutes for.
 func (l *loop) lookAfter(c *conn) {
@@ -74,4 +75,41 @@ func (l *loop) lookAfter(c *conn) {
 			s.until = l.now.Add(l.f.writeTimeout)
 		}
 	}
+}
+
+// A peer is the other end of a connection that a goroutine serves, and that only this stream uses. Whoever serves it must look, as
+// loops do: the kernel no longer ends the connection of one that vanished.
+type peer struct {
+	socket syscall.RawConn
+	acked  uint64 // bytes that it had taken when it was last looked at
+}
+
+// newPeer returns nil if the socket cannot be asked. Then the kernel ends connections, also those of slow readers.
+func newPeer(socket syscall.RawConn) *peer {
+	if socket == nil {
+		return nil
+	}
+	var err error
+	ctrlErr := socket.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, 0) })
+	if ctrlErr != nil || err != nil {
+		return nil
+	}
+	return &peer{socket: socket}
+}
+
+// leave has the kernel look after the connection again, for as long as it still tries to get rid of what was written.
+func (p *peer) leave() {
+	_ = p.socket.Control(func(fd uintptr) { boundVanishing(int(fd)) }) // closed already
+}
+
+// look reports whether the peer took anything since the last time, and whether it vanished.
+func (p *peer) look() (took, vanished bool) {
+	var info unix.TCPInfo
+	ok := false
+	if err := p.socket.Control(func(fd uintptr) { ok = tcpInfo(fd, &info) }); err != nil || !ok {
+		return false, false
+	}
+	took = info.Bytes_acked != p.acked
+	p.acked = info.Bytes_acked
+	return took, hasVanished(&info)
 }

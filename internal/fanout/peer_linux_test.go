@@ -1,6 +1,7 @@
 package fanout
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -28,9 +29,15 @@ func (f longFeed) Watch(func()) (stop func()) { return func() {} }
 
 // openLong returns a connection with a small window to a stream that is longer than both ends hold. The send buffer is so
 // large that a slow reader does not free a third of it within the timeouts used here.
-func openLong(t *testing.T, writeTimeout time.Duration, length int) (client net.Conn, fan *Fanout) {
+func openLong(t *testing.T, loops int, writeTimeout time.Duration, length int) (client net.Conn, fan *Fanout) {
 	t.Helper()
-	opts := Options{Loops: 1, WriteTimeout: writeTimeout, SendBuffer: 256 << 10}
+	opts := Options{Loops: loops, WriteTimeout: writeTimeout, SendBuffer: 256 << 10, Socket: func(ctx context.Context) syscall.RawConn {
+		raw, err := ctx.Value(acceptedKey{}).(*net.TCPConn).SyscallConn()
+		if err != nil {
+			t.Error(err)
+		}
+		return raw
+	}}
 	fan, err := New(opts)
 	if err != nil {
 		t.Fatal(err)
@@ -45,6 +52,7 @@ func openLong(t *testing.T, writeTimeout time.Duration, length int) (client net.
 	if srv.Listener, err = Listen(t.Context(), "127.0.0.1:0", opts); err != nil {
 		t.Fatal(err)
 	}
+	srv.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, acceptedKey{}, c) }
 	srv.Start()
 	t.Cleanup(srv.Close)
 	dialer := net.Dialer{Control: smallWindow}
@@ -57,6 +65,12 @@ func openLong(t *testing.T, writeTimeout time.Duration, length int) (client net.
 	return client, fan
 }
 
+// acceptedKey is where a request's context has the connection.
+type acceptedKey struct{}
+
+// servers are the ways to serve a stream, by the number of loops.
+var servers = map[string]int{"loop": 1, "goroutine": -1}
+
 // smallWindow gives a client a small receive buffer, before it connects.
 func smallWindow(_, _ string, c syscall.RawConn) (err error) {
 	ctrlErr := c.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 16<<10) })
@@ -67,30 +81,82 @@ func smallWindow(_, _ string, c syscall.RawConn) (err error) {
 }
 
 func TestASlowReaderIsNotCutWhileItTakesSomething(t *testing.T) {
-	t.Parallel()
-	client, fan := openLong(t, 4*time.Second, 4<<20)
-	got := 0
-	buf := make([]byte, 4<<10)
-	for tick := time.NewTicker(200 * time.Millisecond); got < 200<<10; <-tick.C { // more than twice the timeout
-		n, err := client.Read(buf)
-		got += n
-		if cut := fan.Stats().TimedOut; err != nil || cut > 0 {
-			t.Fatalf("after %d bytes: %v; cut: %d", got, err, cut)
-		}
+	for name, loops := range servers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client, fan := openLong(t, loops, 4*time.Second, 4<<20)
+			got := 0
+			buf := make([]byte, 4<<10)
+			for tick := time.NewTicker(200 * time.Millisecond); got < 200<<10; <-tick.C { // more than twice the timeout
+				n, err := client.Read(buf)
+				got += n
+				if cut := fan.Stats().TimedOut; err != nil || cut > 0 {
+					t.Fatalf("after %d bytes: %v; cut: %d", got, err, cut)
+				}
+			}
+		})
 	}
 }
 
-func TestAReaderThatTakesNothingIsCut(t *testing.T) {
+// TestTheKernelDoesNotCutSlowReadersOfGoroutines, as it would those who took long enough for what it holds for them.
+func TestTheKernelDoesNotCutSlowReadersOfGoroutines(t *testing.T) {
 	t.Parallel()
-	client, fan := openLong(t, 500*time.Millisecond, 4<<20)
-	for deadline := time.Now().Add(time.Minute); fan.Stats().TimedOut == 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it is still open")
+	ln, err := Listen(t.Context(), "127.0.0.1:0", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	client, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	conn, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	raw, err := conn.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(want int) {
+		t.Helper()
+		if err := raw.Control(func(fd uintptr) {
+			if ms, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT); err != nil || ms != want {
+				t.Errorf("user timeout %d ms, not %d: %v", ms, want, err)
+			}
+		}); err != nil {
+			t.Error(err)
 		}
 	}
-	n, err := io.Copy(io.Discard, client)
-	if n >= 4<<20 || errors.Is(err, net.ErrClosed) {
-		t.Errorf("read %d bytes, %v", n, err)
+	p := newPeer(raw)
+	if p == nil {
+		t.Fatal("it cannot be asked")
+	}
+	check(0)
+	if _, vanished := p.look(); vanished {
+		t.Error("it vanished")
+	}
+	p.leave()
+	check(int(vanishTimeout.Milliseconds()))
+}
+
+func TestAReaderThatTakesNothingIsCut(t *testing.T) {
+	for name, loops := range servers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client, fan := openLong(t, loops, 500*time.Millisecond, 4<<20)
+			for deadline := time.Now().Add(time.Minute); fan.Stats().TimedOut == 0; time.Sleep(time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatal("it is still open")
+				}
+			}
+			n, err := io.Copy(io.Discard, client)
+			if n >= 4<<20 || errors.Is(err, net.ErrClosed) {
+				t.Errorf("read %d bytes, %v", n, err)
+			}
+		})
 	}
 }
 

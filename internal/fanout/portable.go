@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -27,6 +28,12 @@ type portable struct {
 	ctrl *http.ResponseController
 	beat *time.Timer
 
+	// Readers that can be looked at are, while something is being written to them.
+	peer    *peer // nil: it cannot be asked
+	looking sync.Mutex
+	look    *time.Timer
+	writing bool // guarded by looking, as is what peer knows
+
 	until atomic.Int64 // when it must have written what it was sent, in Unix nanoseconds; 0: it need not end
 	observed
 }
@@ -42,6 +49,12 @@ func (f *Fanout) servePortable(w http.ResponseWriter, r *http.Request, s Stream)
 	defer p.g.exit(p)
 	f.counters.goroutines.Add(1)
 	defer f.counters.goroutines.Add(-1)
+	if f.socket != nil && r.ProtoMajor == 1 { // with HTTP/2, bytes that are taken may be those of another stream
+		p.peer = newPeer(f.socket(r.Context()))
+	}
+	if p.peer != nil {
+		defer p.peer.leave()
+	}
 	p.setDeadline()
 	if !p.ok(p.ctrl.Flush()) { // the client shall see the header now, whatever comes
 		return
@@ -81,7 +94,7 @@ func (p *portable) run(r *http.Request, cursor Cursor) {
 		case <-change.told:
 		case <-p.g.ended:
 		case <-p.beat.C:
-			if !p.write(Batch{Bytes: p.g.heartbeat}) {
+			if p.hasVanished() || !p.write(Batch{Bytes: p.g.heartbeat}) {
 				return
 			}
 			p.f.counters.beats.Add(1)
@@ -138,6 +151,10 @@ func (p *portable) writeMeasured(b Batch, news time.Time) bool {
 
 // write sends b in pieces, so that only a subscriber that takes nothing runs into the deadline.
 func (p *portable) write(b Batch) bool {
+	if p.peer != nil && len(b.Bytes) > 0 {
+		p.beginLooking()
+		defer p.endLooking()
+	}
 	for rest := b.Bytes; len(rest) > 0; {
 		piece := rest[:min(len(rest), pieceLen)]
 		rest = rest[len(piece):]
@@ -156,6 +173,55 @@ func (p *portable) write(b Batch) bool {
 	p.count(b, 0)
 	p.beat.Reset(p.f.beatIn())
 	return true
+}
+
+// lookEvery is how often a full socket is looked at, as a part of the time it may stay full.
+const lookEvery = 32
+
+func (p *portable) beginLooking() {
+	p.looking.Lock()
+	defer p.looking.Unlock()
+	p.writing = true
+	if p.look == nil {
+		p.look = time.AfterFunc(p.f.writeTimeout/lookEvery, p.lookAfter)
+		return
+	}
+	p.look.Reset(p.f.writeTimeout / lookEvery)
+}
+
+func (p *portable) endLooking() {
+	p.looking.Lock()
+	defer p.looking.Unlock()
+	p.writing = false
+	p.look.Stop()
+}
+
+// lookAfter sees whether the reader takes anything of what is being written. A write says so only when a third of the socket's buffer
+// is free, which a slow reader may need minutes for.
+func (p *portable) lookAfter() {
+	p.looking.Lock()
+	defer p.looking.Unlock()
+	if !p.writing {
+		return
+	}
+	switch took, vanished := p.peer.look(); {
+	case vanished:
+		_ = p.ctrl.SetWriteDeadline(time.Now())
+	case took:
+		p.setDeadline()
+	}
+	p.look.Reset(p.f.writeTimeout / lookEvery)
+}
+
+// hasVanished reports whether the reader left bytes of ours unanswered for too long.
+func (p *portable) hasVanished() bool {
+	if p.peer == nil {
+		return false
+	}
+	p.looking.Lock()
+	defer p.looking.Unlock()
+	_, vanished := p.peer.look()
+	return vanished
 }
 
 // Answer writes an answer that is no stream, in pieces as a stream is written: a client that takes nothing of it holds nobody for ever.

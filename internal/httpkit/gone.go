@@ -10,7 +10,7 @@ import (
 
 type connKey struct{}
 
-// ConnContext lets ClientGone find the connection of a request. It is for http.Server.
+// ConnContext lets ClientGone and SocketOf find the connection of a request. It is for http.Server.
 func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, conn)
 }
@@ -20,16 +20,8 @@ func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 // would act on them first. And it says so of clients that only have nothing more to say, and wait for the answer. Where the
 // connection cannot be asked, the context alone decides.
 func ClientGone(ctx context.Context) bool {
-	conn, _ := ctx.Value(connKey{}).(net.Conn)
-	if encrypted, ok := conn.(*tls.Conn); ok {
-		conn = encrypted.NetConn()
-	}
-	socket, ok := conn.(syscall.Conn)
-	if !ok {
-		return ctx.Err() != nil
-	}
-	raw, err := socket.SyscallConn()
-	if err != nil {
+	raw := SocketOf(ctx)
+	if raw == nil {
 		return ctx.Err() != nil
 	}
 	end := endOpen
@@ -37,6 +29,23 @@ func ClientGone(ctx context.Context) bool {
 		return true // closed by ourselves
 	}
 	return end == endClosed || end == endOpen && ctx.Err() != nil
+}
+
+// SocketOf returns the socket of a request's connection, also below TLS, or nil if it cannot be asked.
+func SocketOf(ctx context.Context) syscall.RawConn {
+	conn, _ := ctx.Value(connKey{}).(net.Conn)
+	if encrypted, ok := conn.(*tls.Conn); ok {
+		conn = encrypted.NetConn()
+	}
+	socket, ok := conn.(syscall.Conn)
+	if !ok {
+		return nil
+	}
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	return raw
 }
 
 // end is what the other side's end of a connection is like.

@@ -336,7 +336,9 @@ func (p *parts) usageReport() manage.Usage {
 func (p *parts) openSubscriber(context.Context) (err error) {
 	s := &p.settings.Subscriber
 	p.gate = p.newGate()
-	p.fanout, err = fanout.New(fanout.Options{Log: p.log, Node: p.node, Gate: p.gate, Heartbeat: s.Heartbeat, WriteTimeout: s.WriteTimeout})
+	p.fanout, err = fanout.New(fanout.Options{
+		Log: p.log, Node: p.node, Gate: p.gate, Socket: httpkit.SocketOf, Heartbeat: s.Heartbeat, WriteTimeout: s.WriteTimeout,
+	})
 	if err != nil {
 		return err
 	}
