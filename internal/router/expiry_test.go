@@ -80,9 +80,9 @@ func TestALateAnswerDoesNotBringBackADocument(t *testing.T) {
 
 // TestItemsThatCannotExpireAreLeftAlone: whatever keeps them from it, the grid is not asked as fast as the processor can, and not for ever.
 func TestItemsThatCannotExpireAreLeftAlone(t *testing.T) {
-	const ttl = 200 * time.Millisecond
+	const ttl = 10 * time.Second
 	full := func(put int64) error {
-		if put > 1 {
+		if put > 2 {
 			return freshet.Errorf(freshet.Unavailable, "There is no room")
 		}
 		return nil
@@ -90,7 +90,7 @@ func TestItemsThatCannotExpireAreLeftAlone(t *testing.T) {
 	for name, before := range map[string]func(put int64) error{
 		"no room": full,
 		"no room, and let go of meanwhile": func(put int64) error {
-			if put == 2 {
+			if put == 3 {
 				time.Sleep(4 * ttl)
 			}
 			return full(put)
@@ -103,19 +103,40 @@ func TestItemsThatCannotExpireAreLeftAlone(t *testing.T) {
 				g := &gridWith{Grid: memory, before: before}
 				r := router.New(g, router.Options{MessageTTL: ttl, Linger: ttl + ttl/2})
 				defer r.Close()
-				path, err := freshet.ParseItemPath(".id")
-				if err != nil {
-					t.Fatal(err)
+				topic := newTopic(t, "item .id")
+				for _, body := range []string{`[{"id":"a"}]`, `[{"id":"b"}]`} {
+					if _, err := r.Publish(t.Context(), &topic, router.Publication{Body: []byte(body)}); err != nil {
+						t.Fatal(err)
+					}
+					time.Sleep(ttl - 2*time.Second)
 				}
-				topic := freshet.Topic{ID: freshet.NewID(), Publisher: freshet.Publisher{Type: freshet.HTTPPost, Payload: freshet.Payload{Type: freshet.PayloadItem, ItemIDPath: path}}}
-				if _, err := r.Publish(t.Context(), &topic, router.Publication{Body: []byte(`[{"id":"a"}]`)}); err != nil {
-					t.Fatal(err)
-				}
-				time.Sleep(10 * time.Second)
-				if n := g.puts.Load(); n < 2 || n > 4 {
+				time.Sleep(10 * ttl)
+				if n := g.puts.Load(); n < 3 || n > 12 {
 					t.Errorf("%d writes", n)
 				}
 			})
 		})
 	}
+}
+
+// TestTheLastItemsGoWithTheDocument, and not a moment before, as an empty one.
+func TestTheLastItemsGoWithTheDocument(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const ttl = time.Minute
+		memory := grid.NewMemory(grid.MemoryOptions{MessageTTL: ttl + time.Second}) // as one that is busy
+		defer memory.Close()
+		r := router.New(memory, router.Options{MessageTTL: ttl})
+		defer r.Close()
+		topic := newTopic(t, "item .id")
+		out, err := r.Publish(t.Context(), &topic, router.Publication{Body: []byte(`[{"id":"a"}]`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []freshet.Position{out.Position, {}} {
+			time.Sleep(ttl + 500*time.Millisecond)
+			if _, at, err := r.Document(t.Context(), topic); err != nil || at != want {
+				t.Errorf("it is at %v, not at %v: %v", at, want, err)
+			}
+		}
+	})
 }

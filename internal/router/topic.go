@@ -301,7 +301,10 @@ func (t *topic) expireItems() {
 		return
 	}
 	var after time.Duration
-	if left := items.Expire(time.Now().Add(-t.router.ttl)); left != items {
+	now := time.Now()
+	if !now.Before(at.Add(t.router.ttl)) {
+		after = expiryRetry // all of it goes, and the grid is about to say so
+	} else if left := items.Expire(now.Add(-t.router.ttl)); left != items {
 		change := t.rules.Diff(items, left)
 		ctx, cancel := context.WithTimeout(context.Background(), followTimeout)
 		defer cancel()
