@@ -14,11 +14,10 @@ type revision struct {
 	cursor fanout.Cursor
 	pos    freshet.Position
 	state  content.State    // nil once it takes too much room
-	change jsonpatch.Change // from the revision before
+	change jsonpatch.Change // from the revision before; Whole if no patch leads on from that
 }
 
-// history is the newest revisions of a topic, oldest first, each reachable from the one before by its patch. It begins
-// anew whenever no patch leads on.
+// history is the newest revisions of a topic, oldest first, all of one epoch.
 type history struct {
 	revisions  []revision
 	patchBytes int
@@ -44,9 +43,11 @@ func (h *history) seed(cursor fanout.Cursor, pos freshet.Position) {
 }
 
 func (h *history) add(r revision) {
-	if r.change.Kind == jsonpatch.Whole {
+	if n := len(h.revisions); n > 0 && h.revisions[n-1].pos.Epoch != r.pos.Epoch {
 		clear(h.revisions)
 		h.reset()
+	}
+	if r.change.Kind == jsonpatch.Whole {
 		r.change.Patch = nil
 	}
 	h.revisions = append(h.revisions, r)
@@ -124,6 +125,9 @@ func (h *history) since(i int, rules content.Rules) jsonpatch.Change {
 	}
 	patches := make([][]byte, 0, len(h.revisions)-i-1)
 	for _, r := range h.revisions[i+1:] {
+		if r.change.Kind == jsonpatch.Whole {
+			return r.change
+		}
 		patches = append(patches, r.change.Patch)
 	}
 	return jsonpatch.Compose(nil, to.state.(*jsonpatch.Document), patches...)
