@@ -24,7 +24,7 @@ const longestBackOff = time.Minute
 // jitter is by which part of itself an interval is varied, to drive apart what began together.
 const jitter = 0.05
 
-// fire is called by the timer, in a goroutine of its own, which goes on to be that of the request.
+// fire runs when a poll is due, in a goroutine of its own, which goes on to be that of the request.
 func (s *source) fire() {
 	s.mu.Lock()
 	if s.stopped != running || s.busy || s.plan == nil || s.p.closed.Load() {

@@ -186,15 +186,21 @@ func (s *source) hold(ctx context.Context, topic *freshet.Topic) (*router.Held, 
 	return s.p.router.Hold(ctx, topic)
 }
 
-// schedule arms the timer. The caller holds mu.
+// schedule arms the timer. What is due needs none: if several goroutines of a test's bubble make timers that fire at once, Go's race
+// detector breaks down (1.26). The caller holds mu.
 func (s *source) schedule(delay time.Duration) {
-	delay = max(0, delay)
-	s.due = time.Now().Add(delay)
-	if s.timer == nil {
+	s.due = time.Now().Add(max(0, delay))
+	switch {
+	case delay <= 0:
+		if s.timer != nil {
+			s.timer.Stop()
+		}
+		go s.fire()
+	case s.timer == nil:
 		s.timer = time.AfterFunc(delay, s.fire)
-		return
+	default:
+		s.timer.Reset(delay)
 	}
-	s.timer.Reset(delay)
 }
 
 // pollNow polls without waiting for the timer, or right after the poll under way. The caller holds mu.
