@@ -6,5 +6,5 @@ import "embed"
 
 // Pages are the pages and what they share. They load nothing from anywhere else.
 //
-//go:embed *.html *.js *.css
+//go:embed *.html *.js *.css *.svg
 var Pages embed.FS

@@ -1,6 +1,10 @@
 // Opens an example page in a real browser and watches it live. Called with: URL of the page, origins that it may load from (JSON),
 // what to wait for (JSON: selectors with a condition each), folder for pictures. Prints one JSON line with what it saw.
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { chromium } from 'playwright-core';
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 const [url, originsText, waitsText, pictures] = process.argv.slice(2);
 const origins = JSON.parse(originsText);
@@ -16,7 +20,7 @@ try {
   page.setDefaultTimeout(60_000); // for what never comes
   page.on('request', r => { if (!origins.some(o => r.url().startsWith(o))) seen.foreign.push(r.url()); });
   page.on('pageerror', e => seen.errors.push(String(e)));
-  page.on('console', m => { if (m.type() === 'error' && !/favicon/.test(m.location().url ?? '')) seen.errors.push(m.text()); });
+  page.on('console', m => { if (m.type() === 'error') seen.errors.push(m.text()); });
   await page.goto(url);
   for (const { selector, atLeast, text, changes, click } of JSON.parse(waitsText)) {
     if (click) { await page.click(selector); continue; }
@@ -28,7 +32,14 @@ try {
     }
     seen.texts.push(await page.textContent(selector));
   }
-  await page.screenshot({ path: `${pictures}/page.png` });
+  await page.evaluate(axe);
+  for (const colorScheme of ['light', 'dark']) {
+    await page.emulateMedia({ colorScheme });
+    await page.evaluate(() => document.getAnimations().forEach(a => a.finish())); // colours are judged as they come to rest
+    const found = await page.evaluate(() => globalThis.axe.run(document, { runOnly: ['color-contrast'], resultTypes: ['violations'] }));
+    for (const v of found.violations) seen.errors.push(`${colorScheme}: ${v.nodes.map(n => n.any[0]?.message).join(' | ')}`);
+    await page.screenshot({ path: `${pictures}/page-${colorScheme}.png` });
+  }
 } catch (e) {
   await page?.screenshot({ path: `${pictures}/failure.png`, fullPage: true });
   console.error(JSON.stringify(seen));
