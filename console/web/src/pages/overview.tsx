@@ -31,17 +31,13 @@ export function Overview() {
       <Head title={name ? `Hello, ${name}` : 'Overview'} actions={<Button kind="primary" icon="plus" onClick={() => navigate('/apps?new')}>New app</Button>} />
       <Show of={everything} rows={8}>{e => {
         const isAll = e.total <= mostApps, isNew = isAll && e.topicTotal === 0;
-        const of = (type: string): string => {
-          const n = e.topics.filter(t => t.publisher.type === type).length;
-          return isAll && e.topics.length === e.topicTotal ? count(n) : n ? count(n) + '+' : '–'; // not all of them were looked at
-        };
         return (
           <>
             <dl class="stats">
               <Stat label="Apps" value={count(e.total)} hint={<Link to="/apps">see all</Link>} />
               <Stat label="Topics" value={count(e.topicTotal)} hint={isAll ? 'in all apps' : `in the newest ${mostApps} apps`} />
-              <Stat label="Polled" value={of('http-poller')} hint="Freshet asks" />
-              <Stat label="Posted" value={of('http-post')} hint="your backend publishes" />
+              <Stat label="Published" value={count(e.usage.total.publications)} hint="documents in the last day" />
+              <Stat label="Polled" value={count(e.usage.total.polls)} hint="times in the last day" />
             </dl>
             {isNew && <FirstSteps apps={e.apps} />}
             {e.topics.length > 0 && <Recent topics={e.topics} />}
