@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
-	"github.com/ncruces/go-sqlite3/driver"
 
 	"github.com/freshet-io/freshet"
 )
@@ -72,16 +71,14 @@ var (
 
 // sqlitePool opens connections when they are needed and keeps them: they cost more to open than to hold.
 func sqlitePool(path, pragmas string, size int) *sql.DB {
-	db, err := driver.Open(sqliteName(path), func(c *sqlite3.Conn) error {
+	connector, err := newPreparing(sqliteName(path),
 		// Here, since it comes and goes with the first and the last connection, and modeof does not reach it.
-		if err := makePrivate(path + "-shm"); err != nil {
-			return err
-		}
-		return c.Exec(pragmas)
-	})
+		func() error { return makePrivate(path + "-shm") },
+		func(c *sqlite3.Conn) error { return c.Exec(pragmas) })
 	if err != nil {
 		panic(err) // the name is well formed, and nothing has been opened yet
 	}
+	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(size)
 	db.SetMaxIdleConns(size)
 	return db

@@ -67,3 +67,22 @@ func fill(t testing.TB, s *Store, appID string, n int) {
 		n -= batch
 	}
 }
+
+// BenchmarkTopicAccess is the question behind every publication and every stream that no cache answers.
+func BenchmarkTopicAccess(b *testing.B) {
+	for _, engine := range []string{"sqlite", "postgres"} {
+		b.Run(engine, func(b *testing.B) {
+			where := Location{Dir: b.TempDir()}
+			if engine == "postgres" {
+				where = Location{URL: pgtest.URL(b)}
+			}
+			s := open(b, where)
+			_, _, topic := household(b, s, "ada@example.com")
+			for b.Loop() {
+				if _, err := s.TopicAccess(b.Context(), topic.ID); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
