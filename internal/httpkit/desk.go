@@ -228,7 +228,9 @@ func Left(ctx context.Context) io.Closer {
 		switch c := conn.(type) {
 		case *DeskConn:
 			left := c.left
-			c.left = nil
+			if left != nil { // otherwise the handlers of HTTP/2 would all write here; nothing is ever left for them
+				c.left = nil
+			}
 			return left
 		case interface{ NetConn() net.Conn }:
 			conn = c.NetConn()

@@ -37,11 +37,13 @@ type Socket interface {
 const maxHead = 32 << 10
 
 // headConn keeps what it reads until a request has begun. Only the server's goroutine changes it, and not while another
-// one reads in the background.
+// one reads in the background. HTTP/2 has its own goroutines for reading and for states, so from its preface on, which the server's
+// goroutine reads, nothing is changed any more.
 type headConn struct {
 	Socket
-	keeps bool   // whether what is read belongs to a head
-	head  []byte // and perhaps the beginning of a body
+	isHTTP2 bool
+	keeps   bool   // whether what is read belongs to a head
+	head    []byte // and perhaps the beginning of a body
 }
 
 // NetConn is what it reads from.
@@ -53,7 +55,8 @@ func (c *headConn) Read(p []byte) (int, error) {
 	n, err := c.Socket.Read(p)
 	if c.keeps && n > 0 {
 		c.head = append(c.head, p[:n]...)
-		if len(c.head) > maxHead || bytes.HasPrefix(c.head, http2Preface) {
+		c.isHTTP2 = bytes.HasPrefix(c.head, http2Preface)
+		if len(c.head) > maxHead || c.isHTTP2 {
 			c.keeps, c.head = false, nil
 		}
 	}
@@ -67,6 +70,9 @@ func HeadState(conn net.Conn, state http.ConnState) {
 		return
 	}
 	DeskState(c.Socket, state)
+	if c.isHTTP2 {
+		return
+	}
 	switch state {
 	case http.StateActive:
 		c.keeps = false
