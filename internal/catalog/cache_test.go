@@ -162,16 +162,129 @@ func TestWhatANoticeDroppedIsNotUsedWhileTheStoreIsAway(t *testing.T) {
 func TestAStoreThatHangsIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCache[string, string](time.Now)
-		hanging := func(ctx context.Context) (string, error) {
-			<-ctx.Done()
-			return "", ctx.Err()
-		}
+		defer c.close()
 		if _, err := c.get(t.Context(), "k", hanging); freshet.KindOf(err) != freshet.Unavailable {
 			t.Errorf("%v", err)
 		}
 		wantValue(t, c, always("a"), "a")
 		pass(freshFor)
 		wantValue(t, c, hanging, "a")
+	})
+}
+
+func hanging(ctx context.Context) (string, error) {
+	<-ctx.Done()
+	return "", ctx.Err()
+}
+
+func TestNobodyWaitsForAStoreThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCache[string, string](time.Now)
+		defer c.close()
+		wantValue(t, c, always("a"), "a")
+		pass(time.Minute)
+		asked := time.Now()
+		wantValue(t, c, hanging, "a")
+		if waited := time.Since(asked); waited > patience {
+			t.Errorf("the first one waited %v", waited)
+		}
+		asked = time.Now()
+		for range 60 {
+			pass(time.Second)
+			wantValue(t, c, hanging, "a")
+		}
+		if waited := time.Since(asked) - time.Minute; waited != 0 {
+			t.Errorf("the others waited %v", waited)
+		}
+		pass(loadTimeout)
+		wantValue(t, c, always("b"), "a") // it cannot be known that the store is back
+		synctest.Wait()
+		wantValue(t, c, hanging, "b")
+	})
+}
+
+func TestNobodyWaitsForALoadThatHungBeforeItWasNeeded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCache[string, string](time.Now)
+		defer c.close()
+		wantValue(t, c, always("a"), "a")
+		asked := time.Now()
+		for range 60 {
+			pass(time.Second)
+			wantValue(t, c, hanging, "a")
+		}
+		if waited := time.Since(asked) - time.Minute; waited != 0 {
+			t.Errorf("somebody waited %v", waited)
+		}
+	})
+}
+
+func TestAStoreThatAnswersIsBelievedMoreThanMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCache[string, string](time.Now)
+		defer c.close()
+		wantValue(t, c, always("a"), "a")
+		pass(freshFor)
+		wantValue(t, c, func(context.Context) (string, error) { pass(patience / 2); return "b", nil }, "b")
+		pass(freshFor)
+		if _, err := c.get(t.Context(), "k", failing(freshet.NotFound)); freshet.KindOf(err) != freshet.NotFound {
+			t.Errorf("what is gone: %v", err)
+		}
+	})
+}
+
+func TestAStoreThatHangsIsTriedByOneAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCache[int, string](time.Now)
+		defer c.close()
+		var loads, under atomic.Int64
+		get := func(key int, load func(context.Context) (string, error)) {
+			if got, err := c.get(t.Context(), key, load); got != "a" || err != nil {
+				t.Errorf("got %q, %v", got, err)
+			}
+		}
+		for key := range 100 {
+			get(key, always("a"))
+		}
+		pass(freshFor)
+		for range 2 {
+			for key := range 100 {
+				get(key, func(ctx context.Context) (string, error) {
+					loads.Add(1)
+					defer under.Add(-1)
+					if n := under.Add(1); n > 1 {
+						t.Errorf("%d loads at the same time", n)
+					}
+					return hanging(ctx)
+				})
+			}
+			pass(loadTimeout)
+		}
+		if n := loads.Load(); n != 2 {
+			t.Errorf("%d loads", n)
+		}
+	})
+}
+
+func TestWhatANoticeDropsWhileTheStoreHangsIsNotAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCache[string, string](time.Now)
+		defer c.close()
+		wantValue(t, c, always("a"), "a")
+		pass(freshFor)
+		refused := make(chan error)
+		go func() {
+			_, err := c.get(t.Context(), "k", hanging)
+			refused <- err
+		}()
+		synctest.Wait() // it has an answer, and waits for a better one
+		c.drop(func(string) bool { return true })
+		if err := <-refused; freshet.KindOf(err) != freshet.Unavailable {
+			t.Errorf("who asked before the notice: %v", err)
+		}
+		if _, err := c.get(t.Context(), "k", hanging); freshet.KindOf(err) != freshet.Unavailable {
+			t.Errorf("who asked after it: %v", err)
+		}
 	})
 }
 

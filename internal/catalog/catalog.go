@@ -68,6 +68,8 @@ type Catalog struct {
 	attempts  *attempts
 	keys      *cache[keyRef, *store.KeyOwner]
 	topics    *cache[string, *store.TopicAccess]
+	builtIn   *cache[string, *freshet.App] // of the app of that name, if there is one
+	former    *cache[string, *formerKeys]  // by app
 }
 
 // New makes a catalog over an open store and prepares what the first start must create: the token secret and the
@@ -89,6 +91,8 @@ func New(ctx context.Context, s *store.Store, notifier Notifier, opts Options) (
 		attempts:  newAttempts(),
 		keys:      newCache[keyRef, *store.KeyOwner](opts.Now),
 		topics:    newCache[string, *store.TopicAccess](opts.Now),
+		builtIn:   newCache[string, *freshet.App](opts.Now),
+		former:    newCache[string, *formerKeys](opts.Now),
 	}
 	if err := c.prepare(ctx); err != nil {
 		return nil, err
@@ -131,6 +135,8 @@ func (c *Catalog) Close() {
 	c.overlaps.close()
 	c.keys.close()
 	c.topics.close()
+	c.builtIn.close()
+	c.former.close()
 }
 
 // forgetDocuments drops the documents of deleted topics. What cannot be dropped now disappears by its TTL.
@@ -164,6 +170,10 @@ func (c *Catalog) forget(n grid.Notice) {
 	c.keys.drop(func(o *store.KeyOwner) bool {
 		return (n.Scope == grid.ScopeApp && o.App.ID == n.ID) || (n.Scope == grid.ScopeUser && o.App.UserID == n.ID)
 	})
+	c.builtIn.drop(func(a *freshet.App) bool {
+		return (n.Scope == grid.ScopeApp && a.ID == n.ID) || (n.Scope == grid.ScopeUser && a.UserID == n.ID)
+	})
+	c.former.drop(func(f *formerKeys) bool { return n.Scope == grid.ScopeApp && f.appID == n.ID })
 	c.topics.drop(func(t *store.TopicAccess) bool {
 		switch n.Scope {
 		case grid.ScopeTopic:

@@ -46,9 +46,14 @@ func (w *world) options() Options {
 
 func openWorld(t *testing.T, change func(*Options)) *world {
 	t.Helper()
+	return openWorldAt(t, store.Location{Dir: t.TempDir()}, change)
+}
+
+func openWorldAt(t *testing.T, where store.Location, change func(*Options)) *world {
+	t.Helper()
 	w := &world{t: t, at: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)}
 	var err error
-	if w.store, err = store.Open(t.Context(), store.Location{Dir: t.TempDir()}); err != nil {
+	if w.store, err = store.Open(t.Context(), where); err != nil {
 		t.Fatal(err)
 	}
 	w.grid = grid.NewMemory(grid.MemoryOptions{})

@@ -116,14 +116,23 @@ func (c *Catalog) checkSignature(ctx context.Context, topic *store.TopicAccess, 
 	return err
 }
 
+// formerKeys are the signature keys that an app had.
+type formerKeys struct {
+	appID string
+	keys  []freshet.KeyRecord
+}
+
 // checkFormer answers for a signature that is not made with the app's present key: its predecessor goes on working for a
 // while, and who still uses it later shall know.
 func (c *Catalog) checkFormer(ctx context.Context, appID string, signed *Signature, mismatch error) error {
-	former, err := c.store.FormerKeys(ctx, appID, freshet.SignatureKey)
+	former, err := c.former.get(ctx, appID, func(ctx context.Context) (*formerKeys, error) {
+		keys, err := c.store.FormerKeys(ctx, appID, freshet.SignatureKey)
+		return &formerKeys{appID, keys}, err
+	})
 	if err != nil {
 		return err
 	}
-	for _, k := range former {
+	for _, k := range former.keys {
 		err := signed.verify(k.Key, c.now(), c.opts.SignatureAge)
 		switch {
 		case freshet.KindOf(err) == freshet.UnknownCredential:

@@ -33,7 +33,7 @@ const builtInAppName = "Built-in (subscribers without a key)"
 
 // Provision answers whether a client may follow a data source and returns the topic for it, making it if need be. The same
 // source, asked for with the same credentials in the same app, is the same topic on every node. Whoever has the topic already,
-// and puts it into the question, is answered from the store, not from memory.
+// and puts it into the question, is answered from the store, and from memory only if that is away.
 func (c *Catalog) Provision(ctx context.Context, ask SubscribeAsk) (*Grant, error) {
 	app, err := c.provisioner(ctx, ask.Key)
 	if err != nil {
@@ -51,7 +51,7 @@ func (c *Catalog) Provision(ctx context.Context, ask SubscribeAsk) (*Grant, erro
 	}
 	find := c.knownTopic
 	if ask.TopicID != "" {
-		find = c.store.TopicAccess
+		find = c.topicAsStored
 	}
 	ask.TopicID = c.seals.topicID(app.ID, ask.Source)
 	access, err := find(ctx, ask.TopicID)
@@ -64,6 +64,17 @@ func (c *Catalog) Provision(ctx context.Context, ask SubscribeAsk) (*Grant, erro
 		return nil, rename(err, "app")
 	}
 	return c.grantSource(ctx, access, ask)
+}
+
+// topicAsStored asks the store. One that is away can delete nothing either, so what is known of the topic does then.
+func (c *Catalog) topicAsStored(ctx context.Context, id string) (*store.TopicAccess, error) {
+	asking, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	found, err := c.store.TopicAccess(asking, id)
+	if freshet.KindOf(err) == freshet.Unavailable || asking.Err() != nil && ctx.Err() == nil {
+		return c.knownTopic(ctx, id)
+	}
+	return found, err
 }
 
 // provisioner returns the app in whose name a topic is made.
@@ -180,7 +191,9 @@ func title(s string) string {
 
 // builtInApp returns the app of subscribers without a key, making it the first time.
 func (c *Catalog) builtInApp(ctx context.Context) (*freshet.App, error) {
-	app, err := c.store.App(ctx, BuiltInAppID)
+	app, err := c.builtIn.get(ctx, BuiltInAppID, func(ctx context.Context) (*freshet.App, error) {
+		return c.store.App(ctx, BuiltInAppID)
+	})
 	if freshet.KindOf(err) != freshet.NotFound {
 		if err == nil && !app.AutoProvisioningAllowed {
 			err = errNoProvisioning

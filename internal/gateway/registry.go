@@ -101,45 +101,62 @@ func (r *Registry) run(ctx context.Context) {
 
 // outdated is set from a notice until the table was read again. Requests wait for that, so that whoever changed something on
 // one node meets the change on every other.
-type outdated struct{ read atomic.Pointer[chan struct{}] }
+type outdated struct{ read atomic.Pointer[unread] }
+
+// unread is what notices told of and nobody has read yet.
+type unread struct {
+	since time.Time     // the first of these notices
+	done  chan struct{} // closed when it is read, or when another notice came
+}
 
 func (o *outdated) set() {
-	done := make(chan struct{})
-	if old := o.read.Swap(&done); old != nil {
-		close(*old) // whoever waits goes on waiting for the new one
+	next := &unread{since: time.Now(), done: make(chan struct{})}
+	for {
+		old := o.read.Load()
+		if old != nil {
+			next.since = old.since
+		}
+		if o.read.CompareAndSwap(old, next) {
+			if old != nil {
+				close(old.done) // whoever waits goes on waiting for the new one
+			}
+			return
+		}
 	}
 }
 
 // waiting is what a look that begins now makes up for.
-func (o *outdated) waiting() *chan struct{} { return o.read.Load() }
+func (o *outdated) waiting() *unread { return o.read.Load() }
 
-func (o *outdated) clear(told *chan struct{}) {
+func (o *outdated) clear(told *unread) {
 	if told != nil && o.read.CompareAndSwap(told, nil) {
-		close(*told)
+		close(told.done)
 	}
 }
 
-// outdatedPatience bounds how long a request waits. A database that is away must not hold up what works without it.
+// outdatedPatience is how long after a notice requests wait. A database that is away must not hold up what works without it: neither
+// those that come while it is, again and again, nor those that find more notices.
 const outdatedPatience = 2 * time.Second
 
 func (o *outdated) wait(ctx context.Context) {
-	if o.read.Load() == nil {
-		return
-	}
-	patience := time.NewTimer(outdatedPatience)
-	defer patience.Stop()
 	for {
-		done := o.read.Load()
-		if done == nil {
+		told := o.read.Load()
+		if told == nil {
 			return
 		}
+		left := outdatedPatience - time.Since(told.since)
+		if left <= 0 {
+			return
+		}
+		patience := time.NewTimer(left)
 		select {
-		case <-*done:
+		case <-told.done:
 		case <-patience.C:
-			return
 		case <-ctx.Done():
+			patience.Stop()
 			return
 		}
+		patience.Stop()
 	}
 }
 

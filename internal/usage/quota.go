@@ -55,6 +55,8 @@ const (
 	nearPart    = 10
 	nearSeconds = 100
 	nearTimeout = 2 * time.Second // of writing; the store may be away, and the quotas of others go on
+
+	consultTimeout = 10 * time.Second // of reading; a store that takes longer is away
 )
 
 func (a *account) isNear(now time.Time) bool {
@@ -116,7 +118,8 @@ func (m *Meter) OnSpent(fn func(Owner)) {
 }
 
 // Limit sets how many messages an owner's subscribers may get in a month, 0 for any number, and reports whether that many
-// were sent already. A store that does not answer limits nobody: losing a limit for a while is better than losing the service.
+// were sent already. A store that does not answer limits nobody, and nobody waits for it: losing a limit for a while is better
+// than losing the service.
 func (m *Meter) Limit(ctx context.Context, of Owner, perMonth int64) (spent bool) {
 	now := time.Now()
 	month := freshet.Month(now)
@@ -127,40 +130,82 @@ func (m *Meter) Limit(ctx context.Context, of Owner, perMonth int64) (spent bool
 		m.mu.Unlock()
 		return false
 	}
-	if a != nil && a.month.Equal(month) {
+	known := a != nil && a.month.Equal(month)
+	if known {
 		a.set(perMonth)
 		spent = a.isSpent(now)
-		old := !spent && now.Sub(a.read) >= foldEvery
-		m.mu.Unlock()
-		return spent || old && m.reload(ctx, of, month)
 	}
+	current := known && (spent || now.Sub(a.read) < foldEvery)
 	m.mu.Unlock()
-	return m.load(ctx, of, month, perMonth)
+	if current {
+		return spent
+	}
+	m.consult(ctx, of, func(ctx context.Context) error {
+		if known {
+			return m.reload(ctx, of, month)
+		}
+		return m.load(ctx, of, month, perMonth)
+	})
+	return m.IsSpent(of)
+}
+
+// patience is how long whoever subscribes waits for what other nodes have written.
+const patience = time.Second
+
+// consult has the store read, once for all who ask for the same owner, and waits a moment for it. Nobody waits for a store that hangs.
+func (m *Meter) consult(ctx context.Context, of Owner, read func(context.Context) error) {
+	m.mu.Lock()
+	done := m.consulting[of]
+	if done == nil && m.ctx.Err() == nil {
+		done = make(chan struct{})
+		m.consulting[of] = done
+		m.background.Go(func() {
+			ctx, cancel := context.WithTimeout(m.ctx, consultTimeout)
+			defer cancel()
+			err := read(ctx)
+			m.mu.Lock()
+			m.slow = err != nil
+			delete(m.consulting, of)
+			m.mu.Unlock()
+			close(done)
+		})
+	}
+	slow := m.slow
+	m.mu.Unlock()
+	if slow || done == nil {
+		return
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	case <-timer.C:
+		m.mu.Lock()
+		m.slow = m.slow || m.consulting[of] == done
+		m.mu.Unlock()
+	}
 }
 
 // reload reads what other nodes have written since, unless this one is just writing: then it will.
-func (m *Meter) reload(ctx context.Context, of Owner, month time.Time) (spent bool) {
+func (m *Meter) reload(ctx context.Context, of Owner, month time.Time) error {
 	if !m.flushing.TryRLock() {
-		return false
+		return nil
 	}
 	defer m.flushing.RUnlock()
 	if len(m.batches) > 0 {
-		return false // they may be written or not
+		return nil // they may be written or not
 	}
-	ctx, cancel := context.WithTimeout(ctx, nearTimeout)
-	defer cancel()
 	written, err := m.written(ctx, month, []Owner{of})
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	a := m.accounts[of]
-	if a == nil || !a.month.Equal(month) {
-		return false
+	if a := m.accounts[of]; a != nil && a.month.Equal(month) {
+		a.read = time.Now() // whether it worked or not: a store that is away is not asked by every subscriber
+		if err == nil {
+			a.written = written[of]
+		}
 	}
-	a.read = time.Now() // whether it worked or not: a store that is away is not asked by every subscriber
-	if err == nil {
-		a.written = written[of]
-	}
-	return a.isSpent(time.Now())
+	return err
 }
 
 func (a *account) set(limit int64) {
@@ -170,13 +215,13 @@ func (a *account) set(limit int64) {
 }
 
 // load begins to keep the account of a month. No flush is under way meanwhile, so nothing is counted twice.
-func (m *Meter) load(ctx context.Context, of Owner, month time.Time, limit int64) (spent bool) {
+func (m *Meter) load(ctx context.Context, of Owner, month time.Time, limit int64) error {
 	m.flushing.RLock()
 	defer m.flushing.RUnlock()
 	written, err := m.written(ctx, month, []Owner{of})
 	if err != nil {
 		m.log.Warn("the messages of an account could not be counted; it is not limited for now", "id", of.ID(), "err", err)
-		return false
+		return err
 	}
 	m.folding.Lock() // so that the sums below and what is charged later do not overlap
 	defer m.folding.Unlock()
@@ -189,7 +234,7 @@ func (m *Meter) load(ctx context.Context, of Owner, month time.Time, limit int64
 		m.accounts[of] = a
 	}
 	a.set(limit)
-	return a.isSpent(time.Now())
+	return nil
 }
 
 // written is what the store knows of owners' messages in a month.

@@ -56,8 +56,11 @@ type Meter struct {
 	writer    string
 	done      chan struct{}
 	finished  chan struct{}
+	ctx       context.Context // of what is read in the background
+	cancel    context.CancelFunc
 
-	bins sums
+	background sync.WaitGroup // of what is read there
+	bins       sums
 
 	// flushing is held while sums move from memory to the store, so that whoever reads both sees each of them once.
 	flushing sync.RWMutex
@@ -74,6 +77,9 @@ type Meter struct {
 	accounts map[Owner]*account
 	spent    func(Owner)
 
+	consulting map[Owner]chan struct{} // reads under way; each is closed when it ended
+	slow       bool                    // the store was away, or took longer than patience, and has not answered since
+
 	failures atomic.Uint64
 }
 
@@ -82,8 +88,9 @@ func New(s *store.Store, opts Options) *Meter {
 	m := &Meter{
 		store: s, log: opts.Log, every: opts.Flush, retention: opts.Retention, writer: freshet.NewID(),
 		done: make(chan struct{}), finished: make(chan struct{}), folded: time.Now(),
-		live: make(map[*Counter]struct{}), accounts: make(map[Owner]*account),
+		live: make(map[*Counter]struct{}), accounts: make(map[Owner]*account), consulting: make(map[Owner]chan struct{}),
 	}
+	m.ctx, m.cancel = context.WithCancel(context.Background())
 	if m.log == nil {
 		m.log = slog.New(slog.DiscardHandler)
 	}
@@ -105,6 +112,10 @@ func New(s *store.Store, opts Options) *Meter {
 func (m *Meter) Close(ctx context.Context) error {
 	close(m.done)
 	<-m.finished
+	m.mu.Lock()
+	m.cancel() // under the lock: nothing begins to be read after this
+	m.mu.Unlock()
+	m.background.Wait()
 	return m.Flush(ctx)
 }
 

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/pgtest"
 	"github.com/freshet-io/freshet/internal/store"
 	"github.com/freshet-io/freshet/internal/usage"
 )
@@ -312,5 +313,29 @@ func TestABatchThatWaitsIsChargedOnce(t *testing.T) {
 		if m.Limit(t.Context(), usage.User("user"), 3) || !m.Limit(t.Context(), usage.User("user"), 2) || m.Limit(t.Context(), usage.App("app", "user"), 3) {
 			t.Error("charged twice, or not at all")
 		}
+	}
+}
+
+func TestNobodyWaitsForAQuotaInADatabaseThatHangs(t *testing.T) {
+	link := pgtest.NewLink(t, pgtest.URL(t))
+	s, err := store.Open(t.Context(), store.Location{URL: link.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := usage.New(s, usage.Options{Flush: time.Hour})
+	defer closeAll(t, m, s)
+	m.Add(place, freshet.Usage{Messages: 3})
+	if err := m.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	link.GoDark()
+	for range 2 {
+		if m.Limit(t.Context(), usage.User("user"), 3) { // it returns, or the test never ends
+			t.Error("somebody is limited by what nobody knows")
+		}
+	}
+	link.Open()
+	for !m.Limit(t.Context(), usage.User("user"), 3) { // what the database says counts again
+		<-time.After(time.Millisecond)
 	}
 }
