@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/console"
@@ -94,9 +95,12 @@ func (p *parts) reads() bool {
 	return !p.settings.Has(settings.RoleManage) && p.settings.Database != ""
 }
 
+// storePatience is how long a process that starts waits for its database: as long as for NATS.
+const storePatience = time.Minute
+
 func (p *parts) openStore(ctx context.Context) (err error) {
 	p.store, err = store.Open(ctx, store.Location{
-		URL: p.settings.Database.Reveal(), Dir: p.settings.Data, Reader: p.reads(),
+		URL: p.settings.Database.Reveal(), Dir: p.settings.Data, Reader: p.reads(), Patience: storePatience, Log: p.log,
 	})
 	return err
 }

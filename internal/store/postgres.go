@@ -2,12 +2,15 @@ package store
 
 import (
 	"context"
+	"crypto/tls"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -23,6 +26,50 @@ const (
 	// postgresConns is per node; PostgreSQL allows 100 in all by default.
 	postgresConns = 16
 )
+
+// connectLook is how often a PostgreSQL that does not answer is tried at start.
+const connectLook = 250 * time.Millisecond
+
+// awaitPostgres opens a PostgreSQL as soon as it answers: nodes and their database may be started in any order.
+func awaitPostgres(ctx context.Context, where *Location) (*Store, error) {
+	log := where.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	patience := time.NewTimer(where.Patience)
+	defer patience.Stop()
+	for try := 0; ; try++ {
+		s, err := openPostgres(ctx, where.URL)
+		if err == nil && try > 0 {
+			log.Info("PostgreSQL answers")
+		}
+		if err == nil || where.Patience <= 0 || isLasting(err) {
+			return s, err
+		}
+		if try == 0 {
+			log.Warn("waiting for PostgreSQL", "timeout", where.Patience, "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-patience.C:
+			return nil, err
+		case <-time.After(connectLook):
+		}
+	}
+}
+
+// isLasting reports whether no waiting helps: the URL, the account, the name of the database or a certificate is wrong.
+func isLasting(err error) bool {
+	if freshet.KindOf(err) != freshet.Unavailable {
+		return true
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return true
+	}
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (strings.HasPrefix(e.Code, "28") || e.Code == "3D000") // no such account or password; no such database
+}
 
 func openPostgres(ctx context.Context, url string) (*Store, error) {
 	config, err := pgx.ParseConfig(url)

@@ -4,11 +4,14 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"io"
+	"log/slog"
 	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/pgtest"
@@ -26,6 +29,69 @@ func TestADatabaseThatCannotBeReachedIsOneSentenceWithoutThePassword(t *testing.
 		wantSentence(t, err, kind, "database")
 		if strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%v shows the password", err)
+		}
+	}
+}
+
+// signal is a log that tells of its first line.
+type signal struct {
+	slog.Handler
+	lines chan string
+}
+
+func (s signal) Handle(_ context.Context, r slog.Record) error { s.lines <- r.Message; return nil }
+
+func newSignal() signal {
+	return signal{slog.NewTextHandler(io.Discard, nil), make(chan string, 100)}
+}
+
+func TestWhoStartsBeforeTheDatabaseWaitsForIt(t *testing.T) {
+	t.Parallel()
+	link := pgtest.NewLink(t, pgtest.URL(t))
+	link.GoDark()
+	log := newSignal()
+	where := Location{URL: link.URL + "&connect_timeout=1", Patience: time.Hour, Log: slog.New(log)}
+	opened := make(chan error, 1)
+	go func() {
+		s, err := Open(t.Context(), where)
+		if err == nil {
+			err = s.Close()
+		}
+		opened <- err
+	}()
+	if line := <-log.lines; line != "waiting for PostgreSQL" {
+		t.Errorf("the log says %q", line)
+	}
+	link.Open()
+	if err := <-opened; err != nil {
+		t.Error(err)
+	}
+	if line := <-log.lines; line != "PostgreSQL answers" {
+		t.Errorf("the log says %q", line)
+	}
+}
+
+func TestWaitingForTheDatabaseEndsWhenTheProcessIsToldTo(t *testing.T) {
+	t.Parallel()
+	log := newSignal()
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-log.lines; cancel() }()
+	_, err := Open(ctx, Location{URL: "postgres://ada:hunter2@127.0.0.1:1/prices?sslmode=disable", Patience: time.Hour, Log: slog.New(log)})
+	wantSentence(t, err, freshet.Unavailable, "database")
+}
+
+// TestWhatNoWaitingHelpsIsToldAtOnce or the test never ends.
+func TestWhatNoWaitingHelpsIsToldAtOnce(t *testing.T) {
+	t.Parallel()
+	where := pgtest.URL(t)
+	name, _ := adminOf(t, where)
+	for _, wrong := range []string{
+		"postgres://ada@[::1/prices",
+		strings.Replace(where, "/"+name, "/nobody_made_this", 1),
+		strings.Replace(where, "postgres://postgres", "postgres://nobody", 1),
+	} {
+		if _, err := Open(t.Context(), Location{URL: wrong, Patience: time.Hour}); err == nil {
+			t.Errorf("%s was opened", wrong)
 		}
 	}
 }

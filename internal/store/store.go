@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -26,6 +27,11 @@ type Location struct {
 	// Reader leaves the schema of a PostgreSQL to others and waits until it is there. It then takes no more than the right to
 	// read.
 	Reader bool
+
+	// Patience is how long to wait for a PostgreSQL that does not answer yet; 0: not at all. What no waiting helps, such as a wrong
+	// password, is told at once.
+	Patience time.Duration
+	Log      *slog.Logger // is told what is waited for; nil is nobody
 }
 
 // Open opens the database and brings its schema up to date. Its errors are *freshet.Error with one sentence for the
@@ -33,7 +39,7 @@ type Location struct {
 func Open(ctx context.Context, where Location) (*Store, error) {
 	open := func() (*Store, error) { return openSQLite(ctx, where.Dir) }
 	if where.URL != "" {
-		open = func() (*Store, error) { return openPostgres(ctx, where.URL) }
+		open = func() (*Store, error) { return awaitPostgres(ctx, &where) }
 	}
 	s, err := open()
 	if err != nil {
