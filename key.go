@@ -56,7 +56,7 @@ type KeyRecord struct {
 	Kind      KeyKind
 	Key       Key
 	CreatedAt time.Time
-	RevokedAt time.Time // zero while current; in the future while it overlaps its successor
+	RevokedAt time.Time // zero while current; in the future while it overlaps its successor; long ago if it did not
 }
 
 // Revoked reports whether the key no longer works at the given time.

@@ -152,7 +152,11 @@ func (c *Catalog) RenewKey(ctx context.Context, actor *Actor, id string, kind fr
 			return nil // the same request again, perhaps because its answer got lost
 		}
 		now := c.now()
-		if err := tx.ReplaceKey(app.ID, kind, key, now, now.Add(how.Overlap)); err != nil {
+		var revokeOldAt time.Time // at once: whether a key is good must not depend on whose clock is right
+		if how.Overlap > 0 {
+			revokeOldAt = now.Add(how.Overlap)
+		}
+		if err := tx.ReplaceKey(app.ID, kind, key, now, revokeOldAt); err != nil {
 			return keyTaken(err)
 		}
 		app.SetKey(kind, key)

@@ -1,8 +1,6 @@
 package catalog
 
 import (
-	"encoding/base64"
-	"strconv"
 	"testing"
 	"time"
 
@@ -87,11 +85,7 @@ func (w *world) signedApp(o owner) SubscribeAsk {
 	w.t.Helper()
 	_, err := w.UpdateApp(w.t.Context(), o.actor, o.app.ID, func(a *freshet.App) { a.SignatureRequired = true })
 	w.check(err)
-	plain, err := base64.StdEncoding.DecodeString(o.app.SignatureKey.Reveal())
-	w.check(err)
-	url, ts := "/v1/topics/"+o.topic.ID, strconv.FormatInt(w.clock().UnixMilli(), 10)
-	value := base64.StdEncoding.EncodeToString([]byte(string(plain[:beaconLen]) + sign(plain[beaconLen:], ts, url)))
-	ask := SubscribeAsk{TopicID: o.topic.ID, Signed: &Signature{Timestamp: ts, Value: value, URLs: []string{url}}}
+	ask := w.signedAsk(o)
 	w.renew(o, freshet.SignatureKey, time.Hour)
 	return ask
 }

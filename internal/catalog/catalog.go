@@ -75,8 +75,9 @@ type Catalog struct {
 // New makes a catalog over an open store and prepares what the first start must create: the token secret and the
 // admin. It refuses a production server whose admin still has the fixed password.
 func New(ctx context.Context, s *store.Store, notifier Notifier, opts Options) (*Catalog, error) {
+	shared := opts.Now // what nodes write down for each other goes by one clock
 	if opts.Now == nil {
-		opts.Now = time.Now
+		opts.Now, shared = time.Now, s.Now
 	}
 	if opts.SignatureAge <= 0 {
 		opts.SignatureAge = defaultSignatureAge
@@ -85,7 +86,7 @@ func New(ctx context.Context, s *store.Store, notifier Notifier, opts Options) (
 		store:     s,
 		notifier:  notifier,
 		opts:      opts,
-		now:       func() time.Time { return opts.Now().Truncate(time.Millisecond) }, // what the store keeps
+		now:       func() time.Time { return shared().Truncate(time.Millisecond) }, // what the store keeps
 		log:       opts.Log,
 		passwords: newPasswords(opts.Hashing),
 		attempts:  newAttempts(),

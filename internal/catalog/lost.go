@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -30,10 +31,16 @@ func (c *Catalog) lookForLost(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if err := c.lookOnce(ctx); err != nil && ctx.Err() == nil {
+		if err := errors.Join(c.readClock(ctx), c.lookOnce(ctx)); err != nil && ctx.Err() == nil {
 			c.log.Debug("what is in use could not be compared with the database", "err", err)
 		}
 	}
+}
+
+func (c *Catalog) readClock(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
+	defer cancel()
+	return c.store.ReadClock(ctx)
 }
 
 func (c *Catalog) lookOnce(ctx context.Context) error {

@@ -66,8 +66,12 @@ func (s *Store) FormerKeys(ctx context.Context, appID string, kind freshet.KeyKi
 	return keys, err
 }
 
+// longRevoked is when keys were revoked that are not good for a moment longer, whatever the time is on which machine. 0 would mean
+// current.
+const longRevoked = 1
+
 // ReplaceKey makes key the app's current one of its kind; its predecessor stays behind, revoked from revokeOldAt on, and so
-// do older ones whose overlap would last longer.
+// do older ones whose overlap would last longer. The zero time revokes them at once, whatever any clock says.
 // The app counts as changed now. A key that any app has or had is ErrKeyTaken.
 func (tx *Tx) ReplaceKey(appID string, kind freshet.KeyKind, key freshet.Key, now, revokeOldAt time.Time) error {
 	// Touching the app first lets only one renewal in at a time.
@@ -76,7 +80,7 @@ func (tx *Tx) ReplaceKey(appID string, kind freshet.KeyKind, key freshet.Key, no
 	}
 	_, err := tx.writeAny(`UPDATE keys SET revoked_at = $3 WHERE app_id = $1 AND kind = $2
 			AND (revoked_at = 0 OR revoked_at > $3)`,
-		appID, string(kind), max(millis(revokeOldAt), 1)) // 0 would mean current
+		appID, string(kind), max(millis(revokeOldAt), longRevoked))
 	if err != nil {
 		return err
 	}

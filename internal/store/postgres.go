@@ -98,7 +98,12 @@ func openPostgres(ctx context.Context, url string) (*Store, error) {
 		_ = db.Close()
 		return nil, err
 	}
-	return &Store{engine: postgresEngine, read: db, write: db}, nil
+	s := &Store{engine: postgresEngine, read: db, write: db}
+	if err := s.ReadClock(ctx); err != nil {
+		_ = db.Close()
+		return nil, err
+	}
+	return s, nil
 }
 
 // beDurable has commits of this connection wait for the disk where the database would not: what was acknowledged must be there.
@@ -125,6 +130,7 @@ var postgresEngine = engine{
 	rewrite:     func(query string) string { return query },
 	fault:       postgresFault,
 	countTables: "SELECT count(*) FROM pg_class WHERE oid = to_regclass($1)",
+	clock:       "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)",
 }
 
 func postgresFault(err error) fault {

@@ -96,6 +96,19 @@ func TestWhatNoWaitingHelpsIsToldAtOnce(t *testing.T) {
 	}
 }
 
+func TestTheTimeIsTheDatabases(t *testing.T) {
+	t.Parallel()
+	s := open(t, Location{URL: pgtest.URL(t)})
+	near := func() bool { return s.Now().Sub(time.Now()).Abs() < time.Hour } // it runs on this machine
+	if !near() {
+		t.Error("its clock was not read when it was opened")
+	}
+	s.ahead.Store(int64(2 * time.Hour)) // as if our clock had been set
+	if err := s.ReadClock(t.Context()); err != nil || !near() {
+		t.Errorf("its clock was not read again: %v", err)
+	}
+}
+
 func TestADatabaseThatCannotHoldEveryNameIsRefused(t *testing.T) {
 	t.Parallel()
 	where := pgtest.URL(t)

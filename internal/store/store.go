@@ -6,17 +6,20 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/freshet-io/freshet"
 )
 
-// Store is an open database. Static after Open.
+// Store is an open database. Static after Open, but for its clock.
 type Store struct {
 	engine engine
 	read   *sql.DB
 	write  *sql.DB // the same as read on PostgreSQL; the one writing connection on SQLite
 	lock   *dirLock
+
+	ahead atomic.Int64 // by how much the database's clock is ahead of ours, in nanoseconds
 }
 
 // Location says where the data is.

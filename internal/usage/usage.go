@@ -146,15 +146,15 @@ func (m *Meter) run() {
 				m.log.Warn("usage could not be written down; it is kept for the next time", "err", err)
 			}
 			cancel()
-		case now := <-prune.C:
-			m.prune(now)
+		case <-prune.C:
+			m.prune(m.store.Now()) // not by a clock that is months ahead
 		}
 	}
 }
 
 // AddUsage writes a batch of any process down.
 func AddUsage(ctx context.Context, s *store.Store, b *store.UsageBatch) error {
-	b.At = time.Now()
+	b.At = s.Now()
 	return s.Update(ctx, func(tx *store.Tx) error { return tx.AddUsage(b) })
 }
 
