@@ -25,6 +25,16 @@ const (
 	minMinor = 15
 )
 
+// A link that goes dark without a word is given up after three to four seconds, so that a node is up to date again within the five that
+// are promised. Less would make nodes on busy machines change servers for nothing.
+const (
+	pingEvery = time.Second
+	maxPings  = 3
+
+	// The library writes with its lock held, and pings wait for that lock. Its own limit is a minute.
+	writeStall = 2 * time.Second
+)
+
 func newSalt(length int) string { return strings.ToLower(rand.Text()[:length]) }
 
 func digest(text string) string {
@@ -39,8 +49,10 @@ func (n *NATS) connect(ctx context.Context) error {
 		nats.ReconnectWait(100 * time.Millisecond),
 		nats.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond),
 		nats.ReconnectBufSize(-1), // what cannot be sent fails at once, and whoever sent it decides
-		nats.PingInterval(2 * time.Second),
-		nats.MaxPingsOutstanding(2),
+		nats.PingInterval(pingEvery),
+		nats.MaxPingsOutstanding(maxPings),
+		nats.FlusherTimeout(writeStall),
+		nats.ReconnectOnFlusherError(),
 		nats.Timeout(2 * time.Second),
 		nats.IgnoreAuthErrorAbort(),
 		nats.DisconnectErrHandler(n.disconnected),

@@ -63,9 +63,8 @@ func (n *NATS) beat() {
 		default:
 			n.excuse.Store(errors.Join(err)) // always the same type, as atomic.Value wants
 			n.lost.Store(true)
-			if silent++; silent%3 == 0 && errors.Is(err, nats.ErrNoResponders) {
-				n.restoreStreams()
-			}
+			silent++
+			n.failedBeats(silent, err)
 		}
 		select {
 		case <-n.ctx.Done():
@@ -74,6 +73,33 @@ func (n *NATS) beat() {
 		}
 	}
 }
+
+// Beats in a row that fail before something is done about it. An election, of up to seven seconds, is waited for before a node leaves
+// its server.
+const (
+	beatsToRestore = 3
+	beatsToLeave   = 4
+)
+
+// failedBeats does what can help when no majority answers: the server may have lost its peers while others have not, or somebody deleted
+// the streams.
+func (n *NATS) failedBeats(inARow int, err error) {
+	isMissing := errors.Is(err, nats.ErrNoResponders)
+	switch {
+	case !n.knowsOthers():
+		if isMissing && inARow%beatsToRestore == 0 {
+			n.restoreStreams()
+		}
+	case inARow%(2*beatsToLeave) == beatsToLeave:
+		n.log.Warn("the NATS server has no majority; trying another one", "server", n.conn.ConnectedAddr(), "err", err)
+		_ = n.conn.ForceReconnect() // fails only if the connection is closed
+	case isMissing && inARow%(2*beatsToLeave) == 0:
+		n.restoreStreams()
+	}
+}
+
+// knowsOthers reports whether there are servers besides the one that the node is connected to.
+func (n *NATS) knowsOthers() bool { return n.opts.InProcess == nil && len(n.conn.Servers()) > 1 }
 
 func (n *NATS) beatAll() error {
 	for i, stream := range n.docStreams() {

@@ -1,0 +1,210 @@
+package grid_test
+
+import (
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/grid/natsserver"
+)
+
+// link is a way to a server that can go dark: nothing passes any more, and nobody is told.
+type link struct {
+	listener net.Listener
+	target   string
+
+	mu    sync.Mutex
+	lit   *sync.Cond
+	dark  bool
+	over  bool
+	conns []net.Conn
+	taken int // connections
+}
+
+func newLink(t *testing.T, target string) *link {
+	t.Helper()
+	u, err := url.Parse(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &link{target: u.Host}
+	l.lit = sync.NewCond(&l.mu)
+	if l.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			conn, err := l.listener.Accept()
+			if err != nil {
+				return
+			}
+			wg.Go(func() { l.carry(conn) })
+		}
+	})
+	t.Cleanup(func() {
+		l.listener.Close()
+		l.set(func() {
+			l.over = true
+			for _, c := range l.conns {
+				c.Close()
+			}
+		})
+		wg.Wait()
+	})
+	return l
+}
+
+func (l *link) url() string { return "nats://" + l.listener.Addr().String() }
+
+func (l *link) set(change func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change()
+	l.lit.Broadcast()
+}
+
+func (l *link) goDark()  { l.set(func() { l.dark = true }) }
+func (l *link) goLight() { l.set(func() { l.dark = false }) }
+
+// cut ends all connections.
+func (l *link) cut() {
+	l.set(func() {
+		for _, c := range l.conns {
+			c.Close()
+		}
+		l.conns = nil
+	})
+}
+
+func (l *link) connections() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.taken
+}
+
+// passable waits for light and reports whether there ever will be.
+func (l *link) passable() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.dark && !l.over {
+		l.lit.Wait()
+	}
+	return !l.over
+}
+
+func (l *link) carry(here net.Conn) {
+	defer here.Close()
+	_ = here.(*net.TCPConn).SetReadBuffer(64 << 10) // so that whoever writes into the dark notices soon
+	if !l.passable() {
+		return
+	}
+	there, err := net.Dial("tcp", l.target)
+	if err != nil {
+		return
+	}
+	defer there.Close()
+	l.set(func() { l.conns, l.taken = append(l.conns, here, there), l.taken+1 })
+	var both sync.WaitGroup
+	for _, way := range [][2]net.Conn{{here, there}, {there, here}} {
+		both.Go(func() {
+			defer way[0].Close()
+			defer way[1].Close()
+			buffer := make([]byte, 32<<10)
+			for l.passable() {
+				n, err := way[0].Read(buffer)
+				if err != nil || !l.passable() {
+					return
+				}
+				if _, err := way[1].Write(buffer[:n]); err != nil {
+					return
+				}
+			}
+		})
+	}
+	both.Wait()
+}
+
+// before waits as eventually does, but for something that an older rule brings about too, only too late.
+func before(t *testing.T, limit time.Duration, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("it does not come about within %v", limit)
+		}
+	}
+}
+
+func noise(size int) string {
+	var text strings.Builder
+	_, _ = io.CopyN(&text, rand.NewChaCha8([32]byte{byte(size)}), int64(size))
+	return text.String()
+}
+
+// TestALinkThatGoesDarkUnderLargeDocumentsIsGivenUp, long before the minute is over that the library waits by itself with its lock held.
+func TestALinkThatGoesDarkUnderLargeDocumentsIsGivenUp(t *testing.T) {
+	t.Parallel()
+	s, err := server()
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := []*link{newLink(t, s.URL()), newLink(t, s.URL())}
+	prefix := newPrefix()
+	there := openNATS(t, grid.NATSOptions{Prefix: prefix})
+	here := openNATS(t, grid.NATSOptions{Prefix: prefix, URL: links[0].url() + "," + links[1].url()})
+	w := watch(t, here, "a")
+	pos := put(t, there, "a", freshet.Position{}, "1")
+	eventually(t, func() bool { return w.last().Position == pos })
+	used := links[0]
+	if used.connections() == 0 {
+		used = links[1]
+	}
+	large := noise(3 << 20)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	begin := make(chan struct{})
+	for i := range 8 {
+		topic := strconv.Itoa(i)
+		watch(t, here, topic)
+		expected := put(t, here, topic, freshet.Position{}, "small")
+		wg.Go(func() { // what becomes of it is of no interest
+			<-begin
+			_, _ = here.Put(t.Context(), topic, expected, grid.Document{Content: grid.Raw(large), At: time.Now()})
+		})
+	}
+	used.goDark()
+	close(begin)
+	pos = put(t, there, "a", pos, "2")
+	before(t, 45*time.Second, func() bool { return w.last().Position == pos })
+}
+
+// TestANodeLeavesAServerThatHasNoMajority: it is the one that is connected, and does nothing; the other has the streams.
+func TestANodeLeavesAServerThatHasNoMajority(t *testing.T) {
+	t.Parallel()
+	s, err := server()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lonely, err := natsserver.Start(t.Context(), natsserver.Options{Name: "lonely", Dir: t.TempDir(), Listen: "127.0.0.1:0", WithoutJetStream: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lonely.Close()
+	good, bad := newLink(t, s.URL()), newLink(t, lonely.URL())
+	bad.goDark()
+	g := openNATS(t, grid.NATSOptions{URL: good.url() + "," + bad.url()})
+	bad.goLight()
+	good.goDark()
+	good.cut()
+	eventually(t, func() bool { return bad.connections() > 0 && g.Check(t.Context()) != nil })
+	good.goLight()
+	eventually(t, func() bool { return g.Check(t.Context()) == nil })
+}
