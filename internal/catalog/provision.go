@@ -260,7 +260,7 @@ func (c *Catalog) Retire(ctx context.Context, topicID string, present func(conte
 	if err != nil {
 		return ignoreNotFound(err)
 	}
-	if here, err := present(ctx); err == nil && here {
+	if here, err := present(ctx); err != nil || here {
 		return c.store.Update(ctx, func(tx *store.Tx) error { return createOnce(tx, &found.Topic, 0) })
 	}
 	c.notify(ctx, grid.ScopeTopic, topicID)

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -251,6 +252,20 @@ func TestRetiringYieldsToWhoeverComesMeanwhile(t *testing.T) {
 	}
 	if source, err := w.Source(t.Context(), topic.ID); err != nil || len(source.Topic.Publisher.Headers) != 1 {
 		t.Error("it came back without its credentials")
+	}
+	doubts := 0
+	inDoubt := func(context.Context) (bool, error) { // which begins after the first answer
+		if doubts++; doubts == 1 {
+			return false, nil
+		}
+		return false, grid.ErrDoubt
+	}
+	w.check(w.Retire(t.Context(), topic.ID, inDoubt))
+	if !exists() {
+		t.Error("it was not certain any more that nobody is there, and it is gone")
+	}
+	if err := w.Retire(t.Context(), topic.ID, inDoubt); !errors.Is(err, grid.ErrDoubt) || !exists() {
+		t.Errorf("it is not certain that nobody is there: got %v", err)
 	}
 	w.check(w.Retire(t.Context(), topic.ID, answers(false, false)))
 	if exists() {

@@ -268,9 +268,11 @@ func TestPresenceIsWhetherAnybodyIsThere(t *testing.T) {
 	forEachGrid(t, func(t *testing.T, g grid.Grid, p pace) {
 		var news []string
 		stop := g.OnPresence(func(topic string, present bool) { news = append(news, fmt.Sprint(topic, present)) })
-		present := func() bool {
-			is, err := g.Present(t.Context(), "a")
-			if err != nil {
+		present := func() bool { // for certain, once there was no fault for some time
+			var is bool
+			var err error
+			p.settle(func() bool { is, err = g.Present(t.Context(), "a"); return !errors.Is(err, grid.ErrDoubt) })
+			if is, err = g.Present(t.Context(), "a"); err != nil {
 				t.Fatal(err)
 			}
 			return is

@@ -70,6 +70,8 @@ type NATS struct {
 	ctx        context.Context // ends with Close
 	wg         sync.WaitGroup
 
+	began  time.Time
+	fault  atomic.Int64 // when there last was one, in nanoseconds since began; clocks that are set do not matter
 	lost   atomic.Bool  // something may have been missed: compare now
 	proven atomic.Int64 // when a majority last answered, in Unix nanoseconds
 	excuse atomic.Value // error; why none did since
@@ -119,7 +121,7 @@ func newNATS(opts NATSOptions) *NATS {
 	if opts.StartTimeout <= 0 {
 		opts.StartTimeout = defaultStartTimeout
 	}
-	n := &NATS{opts: opts, log: opts.Log, node: freshet.NewID(), slots: make(map[string]*topicSlot)}
+	n := &NATS{opts: opts, log: opts.Log, node: freshet.NewID(), began: time.Now(), slots: make(map[string]*topicSlot)}
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}
@@ -208,6 +210,14 @@ func (n *NATS) Check(context.Context) error {
 		cause = errors.New("no answer")
 	}
 	return freshet.Wrap(freshet.Unavailable, cause, fmt.Sprintf("NATS stored nothing for %d s: %v", int(age.Seconds()), cause))
+}
+
+// faulty notes a fault: the link was lost or is new, or no majority answered.
+func (n *NATS) faulty() { n.fault.Store(int64(time.Since(n.began))) }
+
+// sinceFault is how long ago the last fault was, or the start.
+func (n *NATS) sinceFault() time.Duration {
+	return time.Since(n.began) - time.Duration(n.fault.Load())
 }
 
 // shards is into how many parts topics are divided, so that streams can be split without renaming subjects.

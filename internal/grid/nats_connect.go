@@ -123,12 +123,14 @@ func Servers(urls string) string {
 
 func (n *NATS) disconnected(_ *nats.Conn, err error) {
 	n.lost.Store(true)
+	n.faulty()
 	if n.ctx.Err() == nil {
 		n.log.Warn("NATS disconnected", "err", err)
 	}
 }
 
 func (n *NATS) reconnected(conn *nats.Conn) {
+	n.faulty()
 	n.log.Info("NATS reconnected", "server", conn.ConnectedAddr())
 	n.sayNode("hello") // others may have taken this one as gone, and so may it them
 	n.missed()
@@ -136,6 +138,7 @@ func (n *NATS) reconnected(conn *nats.Conn) {
 
 func (n *NATS) asyncError(_ *nats.Conn, _ *nats.Subscription, err error) {
 	n.log.Warn("NATS reports an error", "err", err)
+	n.faulty()
 	n.missed()
 }
 

@@ -1,6 +1,7 @@
 package grid_test
 
 import (
+	"context"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -207,4 +208,73 @@ func TestANodeLeavesAServerThatHasNoMajority(t *testing.T) {
 	eventually(t, func() bool { return bad.connections() > 0 && g.Check(t.Context()) != nil })
 	good.goLight()
 	eventually(t, func() bool { return g.Check(t.Context()) == nil })
+}
+
+// TestANodeThatLostItsLinkMayHaveSubscribers: the server says that nobody listens, as it does if there are none.
+func TestANodeThatLostItsLinkMayHaveSubscribers(t *testing.T) {
+	t.Parallel()
+	s, err := server()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLink(t, s.URL())
+	prefix := newPrefix()
+	here, there := openNATS(t, grid.NATSOptions{Prefix: prefix}), openNATS(t, grid.NATSOptions{Prefix: prefix, URL: l.url()})
+	if _, err := there.Join(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { return nobody(t, here, "b") }) // it is certain of what it says
+	for _, fault := range []func(){
+		l.cut, // for a moment
+		func() { l.goDark(); l.cut() },
+	} {
+		fault()
+		for doubt := false; !doubt; {
+			is, err := here.Present(t.Context(), "a")
+			if !is && err == nil {
+				t.Fatal("nobody is there, for certain")
+			}
+			doubt = !is || l.connections() > 1 // it is back
+		}
+	}
+	l.goLight()
+	eventually(t, func() bool { is, err := here.Present(t.Context(), "a"); return is && err == nil })
+	eventually(t, func() bool { return nobody(t, here, "b") }) // soon after everybody is back
+}
+
+// TestNobodyIsMissedWhileTheServersRestart: nodes come back one after the other.
+func TestNobodyIsMissedWhileTheServersRestart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	start := func(listen string) *natsserver.Server {
+		s, err := natsserver.Start(context.Background(), natsserver.Options{Name: "restarted", Dir: dir, Listen: listen})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := start("127.1.2.4:0") // nobody else listens or connects from there, so the port is free again after s has closed
+	address := strings.TrimPrefix(s.URL(), "nats://")
+	slow := newLink(t, s.URL())
+	prefix := newPrefix()
+	here, there := openNATS(t, grid.NATSOptions{Prefix: prefix, URL: s.URL()}), openNATS(t, grid.NATSOptions{Prefix: prefix, URL: slow.url()})
+	if _, err := there.Join(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { return nobody(t, here, "b") })
+	slow.goDark()
+	s.Close()
+	s = start(address)
+	defer func() { s.Close() }()
+	stored := func() bool { return here.Check(t.Context()) == nil }
+	for back := false; !back; {
+		is, err := here.Present(t.Context(), "a")
+		if !is && err == nil {
+			t.Fatal("nobody is there, for certain")
+		}
+		if stored() {
+			slow.goLight() // only now the other one gets a connection
+		}
+		back = is && err == nil
+	}
 }

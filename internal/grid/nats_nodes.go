@@ -15,10 +15,12 @@ import (
 
 // Nodes know of each other what they need to wait for each other: every node says every two seconds that it is there and which
 // questions it answers. One that starts asks the others to say so at once; one that stops says goodbye; one that died is known
-// by the servers, which tell whoever asks it that nobody listens; one that was silent for some seconds is not asked any more.
+// by the servers, which tell whoever asks it that nobody listens; one that was silent for some seconds is not asked any more. But whether it
+// died, or was only cut off and still has its subscribers, nobody can tell; so it is remembered for some minutes.
 
 const (
 	nodeSilent = 3 * beatEvery
+	nodeGone   = 5 * time.Minute // a node that said no goodbye and was silent for so long is dead
 	askTimeout = 5 * time.Second // unless whoever asks is less patient
 	maxAsked   = 64              // questions that a node works on at a time
 )
@@ -34,8 +36,12 @@ type natsNodes struct {
 // peer is another node.
 type peer struct {
 	heard time.Time
+	lost  bool            // it cannot be asked, until it is heard again
 	names map[string]bool // of questions that it answers
 }
+
+// isSilent reports whether it is not worth asking.
+func (p *peer) isSilent() bool { return p.lost || time.Since(p.heard) > nodeSilent }
 
 func (p *natsNodes) init() {
 	p.slots = make(chan struct{}, maxAsked)
@@ -86,19 +92,26 @@ func (n *NATS) heardOf(msg *nats.Msg) {
 
 // expected are the other nodes that should answer to a name.
 func (p *natsNodes) expected(name string) []string {
+	all, _ := p.known(name)
+	return all
+}
+
+// known are the other nodes that should answer to a name, and whether there may be more that cannot be asked.
+func (p *natsNodes) known(name string) (all []string, silent bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var all []string
 	for id, peer := range p.peers {
 		switch {
-		case time.Since(peer.heard) > nodeSilent:
+		case time.Since(peer.heard) > nodeGone:
 			delete(p.peers, id)
+		case peer.isSilent():
+			silent = true
 		case peer.names[name]:
 			all = append(all, id)
 		}
 	}
 	slices.Sort(all)
-	return all
+	return all, silent
 }
 
 // Answer implements Questions.
@@ -221,31 +234,39 @@ func (n *NATS) AskAll(ctx context.Context, name string, question []byte) []Answe
 	return all
 }
 
+// askOthers asks the other nodes that should answer. Those that turn out to have no connection are not in the list.
 func (n *NATS) askOthers(ctx context.Context, name string, question []byte) []Answer {
-	others := n.nodes.expected(name)
-	all := make([]Answer, len(others))
+	all := n.askEach(ctx, n.nodes.expected(name), name, question)
+	return slices.DeleteFunc(all, func(a Answer) bool { return errors.Is(a.Err, nats.ErrNoResponders) })
+}
+
+// askEach asks some nodes. There is an answer for each of them.
+func (n *NATS) askEach(ctx context.Context, nodes []string, name string, question []byte) []Answer {
+	all := make([]Answer, len(nodes))
 	body := appendPacked(nil, question)
 	var wg sync.WaitGroup
-	for i, id := range others {
+	for i, id := range nodes {
 		wg.Go(func() {
 			msg, err := n.conn.RequestWithContext(ctx, n.subject("ask", id, name), body)
-			switch {
-			case errors.Is(err, nats.ErrNoResponders):
-				n.nodes.forget(id)
-			case err != nil:
-				all[i] = Answer{Node: id, Err: unknown(err)}
-			default:
+			if err == nil {
 				all[i] = decodeAnswer(msg.Data)
+				return
+			}
+			all[i] = Answer{Node: id, Err: unknown(err)}
+			if errors.Is(err, nats.ErrNoResponders) {
+				n.nodes.lose(id)
 			}
 		})
 	}
 	wg.Wait()
-	return slices.DeleteFunc(all, func(a Answer) bool { return a.Node == "" })
+	return all
 }
 
-// forget takes a node as gone. If it only lost its connection, it says so when it is back.
-func (p *natsNodes) forget(id string) {
+// lose takes a node as gone. If it only lost its connection, it says so when it is back.
+func (p *natsNodes) lose(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.peers, id)
+	if peer := p.peers[id]; peer != nil {
+		peer.lost = true
+	}
 }

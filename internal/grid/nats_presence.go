@@ -15,6 +15,9 @@ import (
 // gets an answer, or learns from the server at once that nobody listens. Servers forget the subscriptions of a node
 // that died, so there is nothing to clean up.
 //
+// They also forget those of a node that only lost its link, or whose server lost its peers. So "nobody listens" counts only if
+// every node that there may be says so itself.
+//
 // Who wants to know of comings and goings hears announcements: a node tells what it joined and left, and repeats all of
 // it every few seconds, so that a lost announcement and a dead node are noticed.
 
@@ -22,6 +25,12 @@ const (
 	announceEvery = 3 * beatEvery
 	silentAfter   = 10 * time.Second // a node that announced nothing for so long is gone
 	announceBulk  = 1000             // topics in one message
+
+	presenceQuestion = "presence"
+
+	// doubtful is how long after a fault, or its start, a node does not rely on knowing all others: by then they have said that they are
+	// there, several times.
+	doubtful = 5 * beatEvery
 )
 
 type natsPresence struct {
@@ -65,10 +74,22 @@ func (p *natsPresence) close() {
 
 func (n *NATS) presenceSubject(topic string) string { return n.subject("here", token(topic)) }
 
-// listenPresence hears who wants to know everything: a node that has just begun to listen.
+// listenPresence hears who wants to know everything: a node that has just begun to listen. And it answers for this node alone.
 func (n *NATS) listenPresence() error {
+	n.Answer(presenceQuestion, func(_ context.Context, topic []byte) ([]byte, error) {
+		if n.presence.isHere(string(topic)) {
+			return topic, nil
+		}
+		return nil, nil
+	})
 	_, err := n.conn.ChanSubscribe(n.subject("who", "all"), n.presence.asked)
 	return err
+}
+
+func (p *natsPresence) isHere(topic string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.joined[topic] != nil
 }
 
 // Join implements Presence.
@@ -135,11 +156,7 @@ func (p *natsPresence) went(topic string) {
 
 // Present implements Presence.
 func (n *NATS) Present(ctx context.Context, topic string) (bool, error) {
-	p := &n.presence
-	p.mu.Lock()
-	here := p.joined[topic] != nil
-	p.mu.Unlock()
-	if here {
+	if n.presence.isHere(topic) {
 		return true, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
@@ -149,11 +166,28 @@ func (n *NATS) Present(ctx context.Context, topic string) (bool, error) {
 	case err == nil:
 		return true, nil
 	case errors.Is(err, nats.ErrNoResponders):
-		return false, nil
-	case errors.Is(err, context.DeadlineExceeded):
-		return true, nil // somebody listens, but is busy
+		return n.presentSomewhere(ctx, topic)
 	}
-	return false, unknown(err)
+	return false, unknown(err) // somebody may listen, and be busy
+}
+
+// presentSomewhere asks every other node that there may be.
+func (n *NATS) presentSomewhere(ctx context.Context, topic string) (bool, error) {
+	if n.sinceFault() < doubtful {
+		return false, ErrDoubt
+	}
+	all, silent := n.nodes.known(presenceQuestion)
+	if silent {
+		return false, ErrDoubt
+	}
+	answers := n.askEach(ctx, all, presenceQuestion, []byte(topic))
+	if slices.ContainsFunc(answers, func(a Answer) bool { return a.Err == nil && len(a.Data) > 0 }) {
+		return true, nil
+	}
+	if slices.ContainsFunc(answers, func(a Answer) bool { return a.Err != nil }) {
+		return false, ErrDoubt
+	}
+	return false, nil
 }
 
 // answerPresence answers whoever asks.

@@ -63,6 +63,7 @@ func (n *NATS) beat() {
 		default:
 			n.excuse.Store(errors.Join(err)) // always the same type, as atomic.Value wants
 			n.lost.Store(true)
+			n.faulty()
 			silent++
 			n.failedBeats(silent, err)
 		}

@@ -33,7 +33,7 @@ const (
 var gridCalls = [numGridCalls]string{"document", "put", "delete", "watch", "presence", "notify", "claims", "counters"}
 
 func (g *countedGrid) count(call gridCall, err error) {
-	if err != nil && !errors.Is(err, grid.ErrConflict) && !errors.Is(err, context.Canceled) {
+	if err != nil && !errors.Is(err, grid.ErrConflict) && !errors.Is(err, grid.ErrDoubt) && !errors.Is(err, context.Canceled) {
 		g.errors[call].Add(1)
 	}
 }
