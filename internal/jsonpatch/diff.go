@@ -64,16 +64,22 @@ type differ struct {
 
 var differs = sync.Pool{New: func() any { return new(differ) }}
 
+// maxPooled bounds the scratch memory that is kept for the next comparison.
+const maxPooled = 4 << 20
+
 // release returns the differ to the pool without anything that belongs to a document.
 func (d *differ) release() {
 	d.old, d.new, d.blocks = nil, nil, nil
-	differs.Put(d)
+	if d.scratch.size()+d.script.size() <= maxPooled {
+		differs.Put(d)
+	}
 }
 
 func (d *differ) begin(old, new *Document, blocks []block) {
 	d.old, d.new, d.blocks = old, new, blocks
-	d.script.reset()
-	d.scratch.reset(len(old.tape) + len(new.tape))
+	bytes := maxScratch(old, new)
+	d.script.reset(bytes)
+	d.scratch.reset(len(old.tape)+len(new.tape), bytes)
 }
 
 func (d *differ) change(old, new *Document, blocks []block) Change {
@@ -190,6 +196,7 @@ func (d *Document) all(p place) rest {
 // places appends the places of the children.
 func (r rest) places(dst []place, d *Document) []place {
 	p := r.from
+	dst = grown(dst, len(dst)+r.count)
 	for i := range r.count {
 		if i > 0 {
 			p = d.next(p)
@@ -208,6 +215,10 @@ func (d *differ) member(o, n place, path int32) {
 
 // unordered compares what is left of two objects after their common beginning.
 func (d *differ) unordered(o, n rest, path int32) {
+	if o.count+n.count+o.count/placeSize > d.room() || slotSize*tableLen(o.count) > d.maxSearch {
+		d.abandon()
+		return
+	}
 	frame := d.scratch.mark()
 	defer d.scratch.rewind(frame)
 	d.olds, d.news = o.places(d.olds, d.old), n.places(d.news, d.new)
@@ -265,11 +276,11 @@ func (f *keyFinder) search(q place) (int, bool) {
 		// The index is not the differ's own: objects inside this one may need theirs meanwhile.
 		f.index = newKeyIndex(len(f.olds))
 		for i, p := range f.olds {
-			f.index.add(hashKey(f.d.old, p), place{uint32(i), 0})
+			f.index.add(hashKey(f.d.old, p), place{uint32(i) + 1, 0})
 		}
 	}
 	at, ok := f.index.find(hashKey(f.d.new, q), func(at place) bool {
-		return equalKeys(f.d.old, f.olds[at.at], f.d.new, q)
+		return equalKeys(f.d.old, f.olds[at.at-1], f.d.new, q)
 	})
-	return int(at.at), ok
+	return int(at.at) - 1, ok
 }

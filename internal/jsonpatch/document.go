@@ -71,6 +71,9 @@ func (n *node) children() int    { return int(n.info >> infoBits) }
 func (n *node) escaped() bool    { return n.info&flagEscaped != 0 }
 func (n *node) keyEscaped() bool { return n.info&flagKeyEscaped != 0 }
 
+// nodeSize is what a node takes, in bytes.
+const nodeSize = 20
+
 // A place is where a value stands: its node and the position of its first byte (after the key, in an object).
 // The zero place is the root.
 type place struct{ at, pos uint32 }
@@ -125,7 +128,7 @@ func (d *Document) children(dst []place, p place) []place {
 		return dst
 	}
 	c := d.first(p)
-	dst = append(dst, c)
+	dst = append(grown(dst, len(dst)+count), c)
 	for range count - 1 {
 		c = d.next(c)
 		dst = append(dst, c)

@@ -25,6 +25,11 @@ type guide struct {
 // children, whose text, with the comma or bracket behind each, has so many bytes.
 type block struct{ new, old, n, count, bytes uint32 }
 
+const (
+	blockSize = 20
+	minBlocks = 1024
+)
+
 // A trail is a frame's position in the old container that its container resembles.
 type trail struct {
 	expected mark   // the old child expected now
@@ -133,7 +138,9 @@ func (p *parser) copyRun(f *frame) bool {
 	if used == 0 {
 		return false
 	}
-	p.blocks = append(p.blocks, block{uint32(len(p.tape)), f.expected.at, m - f.expected.at, count - f.count, used})
+	if len(p.blocks) < max(minBlocks, len(p.text)/blockSize) { // what is not known to be equal is found to be
+		p.blocks = put(p.blocks, block{uint32(len(p.tape)), f.expected.at, m - f.expected.at, count - f.count, used})
+	}
 	if len(p.tape) == int(f.expected.at) && cap(p.tape) == p.copyCap {
 		p.tape = p.tape[:m] // these nodes are in place already
 	} else {

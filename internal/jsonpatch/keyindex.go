@@ -9,11 +9,14 @@ type keyIndex struct {
 	shift uint
 }
 
+// A keySlot holds half of a hash. That is enough, since a match is always confirmed, and wide objects need many slots.
 type keySlot struct {
-	hash uint64
-	at   place
-	used bool
+	hash uint32
+	at   place // the zero place if the slot is free: no member stands there
 }
+
+// tableLen returns how many slots a table has for n hashes, at most half full.
+func tableLen(n int) int { return 1 << bits.Len(uint(n)*2) }
 
 // newKeyIndex returns an index with room for n keys.
 func newKeyIndex(n int) *keyIndex {
@@ -24,7 +27,7 @@ func newKeyIndex(n int) *keyIndex {
 
 // reset empties the index and makes room for n keys, at most half full.
 func (x *keyIndex) reset(n int) {
-	size := 1 << bits.Len(uint(n)*2)
+	size := tableLen(n)
 	if cap(x.slots) < size {
 		x.slots = make([]keySlot, size)
 	} else {
@@ -34,19 +37,19 @@ func (x *keyIndex) reset(n int) {
 	x.shift = uint(64 - bits.Len(uint(size-1)))
 }
 
-// add puts a place under a hash; there may be several.
+// add puts a place, which must not be the zero one, under a hash; there may be several.
 func (x *keyIndex) add(hash uint64, p place) {
 	i := hash >> x.shift
-	for x.slots[i].used {
+	for x.slots[i].at != (place{}) {
 		i = (i + 1) & uint64(len(x.slots)-1)
 	}
-	x.slots[i] = keySlot{hash, p, true}
+	x.slots[i] = keySlot{shorten(hash), p}
 }
 
 // find returns the place under this hash that match confirms.
 func (x *keyIndex) find(hash uint64, match func(place) bool) (place, bool) {
-	for i := hash >> x.shift; x.slots[i].used; i = (i + 1) & uint64(len(x.slots)-1) {
-		if x.slots[i].hash == hash && match(x.slots[i].at) {
+	for i := hash >> x.shift; x.slots[i].at != (place{}); i = (i + 1) & uint64(len(x.slots)-1) {
+		if x.slots[i].hash == shorten(hash) && match(x.slots[i].at) {
 			return x.slots[i].at, true
 		}
 	}
@@ -67,7 +70,7 @@ type classSlot struct {
 
 // reset empties the table and makes room for n hashes, at most half full.
 func (t *classTable) reset(n int) {
-	size := 1 << bits.Len(uint(n)*2)
+	size := tableLen(n)
 	if cap(t.slots) < size {
 		t.slots = make([]classSlot, size)
 	} else {

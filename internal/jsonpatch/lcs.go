@@ -11,7 +11,22 @@ type scratch struct {
 	numbers    []int32
 	matches    []match
 	budget     int // steps that searching may still take
+	maxLists   int // bytes that the lists above may hold together
+	maxSearch  int // bytes that one search may take
 	search
+}
+
+// Bounds of the memory that one comparison takes, whatever the documents are. What does not fit is compared in place, position by
+// position: the patch may be longer then, and is as correct.
+const (
+	scratchFactor = 8       // times the documents' bytes
+	minScratch    = 2 << 20 // for short documents, which may be dense
+	mostScratch   = 64 << 20
+)
+
+// maxScratch returns how many bytes comparing two documents may take, the patch itself not counted.
+func maxScratch(old, new *Document) int {
+	return min(max(scratchFactor*(len(old.text)+len(new.text)), minScratch), mostScratch)
 }
 
 // search is memory for finding one common subsequence; it is free again when that is found.
@@ -25,6 +40,7 @@ type search struct {
 	links   []link
 	trace   []int32
 	steps   []match
+	spare   int // bytes that finding a subsequence may still take
 }
 
 // A match is a pair of equal elements, by their positions.
@@ -32,10 +48,50 @@ type match struct{ old, new int32 }
 
 type scratchMark struct{ olds, news, gaps, gone, numbers, matches int }
 
-// reset grants a search budget in proportion to the documents, so that the whole stays linear.
-func (s *scratch) reset(nodes int) {
+// reset grants a search budget in proportion to the documents, so that the whole stays linear, and memory in parts that leave room
+// for what is thrown away when lists grow.
+func (s *scratch) reset(nodes, bytes int) {
 	s.rewind(scratchMark{})
 	s.budget = 1<<16 + 16*nodes
+	s.maxLists, s.maxSearch = bytes/6, bytes/3
+}
+
+const (
+	placeSize = 8 // also of a match and a symbol
+	gapSize   = 24
+	linkSize  = 20
+	classSize = 8
+	slotSize  = 12
+)
+
+// room returns how many more places the lists may hold.
+func (s *scratch) room() int {
+	held := placeSize*(len(s.olds)+len(s.news)+len(s.matches)) + gapSize*len(s.gaps) + len(s.gone) + 4*len(s.numbers)
+	return (s.maxLists - held) / placeSize
+}
+
+// size returns how many bytes the scratch keeps.
+func (s *scratch) size() int {
+	places := cap(s.olds) + cap(s.news) + cap(s.matches) + cap(s.left) + cap(s.right) + cap(s.steps)
+	numbers := cap(s.numbers) + cap(s.heads) + cap(s.earlier) + cap(s.tails) + cap(s.trace)
+	return placeSize*places + 4*numbers + gapSize*cap(s.gaps) + cap(s.gone) + linkSize*cap(s.links) + classSize*cap(s.classes.slots)
+}
+
+// put appends to a list. It doubles lists when they are full: growing in smaller steps, as append does, throws away many times
+// what is kept.
+func put[T any](list []T, v T) []T {
+	if len(list) == cap(list) {
+		list = grown(list, len(list)+1)
+	}
+	return append(list, v)
+}
+
+// grown returns a list with room for n elements in all.
+func grown[T any](list []T, n int) []T {
+	if n <= cap(list) {
+		return list
+	}
+	return append(make([]T, 0, max(n, 2*cap(list), 16)), list...)
 }
 
 func (s *scratch) mark() scratchMark {
@@ -72,7 +128,7 @@ func (s *scratch) table(n int) []int32 {
 // align returns pairs of elements with equal hashes, rising on both sides: a longest such list if that can be found
 // within the budget.
 func (d *differ) align(olds, news []place) []match {
-	if len(olds) == 0 || len(news) == 0 {
+	if len(olds) == 0 || len(news) == 0 || !d.searchable(len(olds), len(news)) {
 		return nil
 	}
 	start, useful := len(d.matches), maxBytes
@@ -88,7 +144,7 @@ func (d *differ) align(olds, news []place) []match {
 	d.matches = d.matches[:start]
 	a, b := d.classify(olds, news)
 	for len(a) > 0 && len(b) > 0 && a[0].class == b[0].class {
-		d.matches = append(d.matches, match{a[0].at, b[0].at})
+		d.matches = put(d.matches, match{a[0].at, b[0].at})
 		a, b = a[1:], b[1:]
 	}
 	end := 0
@@ -97,9 +153,15 @@ func (d *differ) align(olds, news []place) []match {
 	}
 	d.subsequence(a[:len(a)-end], b[:len(b)-end], news, useful)
 	for a, b = a[len(a)-end:], b[len(b)-end:]; len(a) > 0; a, b = a[1:], b[1:] {
-		d.matches = append(d.matches, match{a[0].at, b[0].at})
+		d.matches = put(d.matches, match{a[0].at, b[0].at})
 	}
 	return d.matches[start:]
+}
+
+// searchable reports whether there is memory to look for a common subsequence of stretches of these lengths.
+func (d *differ) searchable(olds, news int) bool {
+	d.spare = d.maxSearch - classSize*tableLen(olds) - placeSize*(olds+news+2*min(olds, news)) - 4*(olds+1)
+	return d.spare >= 0
 }
 
 // inPlace pairs elements at the same position. It reports whether that is all there is: no unpaired element of one
@@ -108,7 +170,7 @@ func (d *differ) inPlace(olds, news []place) bool {
 	start, unpaired := len(d.matches), len(olds)
 	for i := range olds {
 		if d.old.node(olds[i]).hash == d.new.node(news[i]).hash {
-			d.matches = append(d.matches, match{int32(i), int32(i)})
+			d.matches = put(d.matches, match{int32(i), int32(i)})
 			unpaired--
 		}
 	}
@@ -143,14 +205,14 @@ type symbol struct{ at, class int32 }
 // classify returns the elements of both sides that have an equal on the other.
 func (d *differ) classify(olds, news []place) (left, right []symbol) {
 	d.classes.reset(len(olds))
-	left, right = d.left[:0], d.right[:0]
+	left, right = grown(d.left[:0], len(olds)), d.right[:0]
 	for i, p := range olds {
 		left = append(left, symbol{int32(i), d.classes.intern(d.old.node(p).hash)})
 	}
 	d.heads = zeroed(d.heads, int(d.classes.last)+1)
 	for j, q := range news {
 		if class := d.classes.lookup(d.new.node(q).hash); class != 0 {
-			right = append(right, symbol{int32(j), class})
+			right = put(right, symbol{int32(j), class})
 			d.heads[class] = 1
 		}
 	}
@@ -171,7 +233,8 @@ func (d *differ) subsequence(a, b []symbol, news []place, useful int) {
 		return
 	}
 	if pairs := d.countPairs(a, b); pairs <= 4*(len(a)+len(b)) {
-		if d.spend(pairs * bits.Len(uint(len(b))) / 2) {
+		// Links come one by one, so what holds them may be thrown away once more.
+		if fits := 2*linkSize*(pairs+1)+8*(len(b)+1) <= d.spare; fits && d.spend(pairs*bits.Len(uint(len(b)))/2) {
 			d.byPairs(a, b, news, min(useful, d.maxOps()))
 		}
 		return
@@ -200,7 +263,7 @@ type link struct{ a, b, before, weight, length int32 }
 // be needed.
 func (d *differ) byPairs(a, b []symbol, news []place, useful int) {
 	d.chain(b)
-	d.links = append(d.links[:0], link{before: -1}) // the empty one
+	d.links = put(d.links[:0], link{before: -1}) // the empty one
 	d.tails = zeroed(d.tails, len(b)+1)
 	best := int32(0)
 	for i, s := range a {
@@ -210,7 +273,7 @@ func (d *differ) byPairs(a, b []symbol, news []place, useful int) {
 		for j := d.heads[s.class]; j != 0; j = d.earlier[j-1] {
 			before := d.heaviest(j - 1)
 			weight := d.links[before].weight + weigh(d.new.node(news[b[j-1].at]))
-			d.links = append(d.links, link{int32(i), j - 1, before, weight, d.links[before].length + 1})
+			d.links = put(d.links, link{int32(i), j - 1, before, weight, d.links[before].length + 1})
 			at := int32(len(d.links) - 1)
 			d.improve(j, at)
 			if weight > d.links[best].weight {
@@ -220,7 +283,7 @@ func (d *differ) byPairs(a, b []symbol, news []place, useful int) {
 	}
 	d.steps = d.steps[:0]
 	for at := best; at != 0; at = d.links[at].before {
-		d.steps = append(d.steps, match{d.links[at].a, d.links[at].b})
+		d.steps = put(d.steps, match{d.links[at].a, d.links[at].b})
 	}
 	d.unwind(a, b)
 }
@@ -261,16 +324,20 @@ func (d *differ) chain(b []symbol) {
 // unwind appends the steps, which were found from the last to the first, as matches.
 func (d *differ) unwind(a, b []symbol) {
 	for k := len(d.steps) - 1; k >= 0; k-- {
-		d.matches = append(d.matches, match{a[d.steps[k].old].at, b[d.steps[k].new].at})
+		d.matches = put(d.matches, match{a[d.steps[k].old].at, b[d.steps[k].new].at})
 	}
 }
 
 // byEdits finds a longest common subsequence by trying ever more insertions and deletions (Myers). It is good when few
-// are needed. It gives up when more than a useful number would be, or will be at this rate, and when the budget is used.
+// are needed. It gives up when more than a useful number would be, or will be at this rate, and when the budget or the memory is used.
 func (d *differ) byEdits(a, b []symbol, useful int) {
 	trace := d.trace[:0]
 	useful = min(useful, len(a)+len(b), 2*d.maxOps()+1)
 	for edits := 0; edits <= useful && d.spend(4*edits+1); edits++ {
+		if 2*4*(len(trace)+edits+1) > d.spare { // twice, since it grows
+			break
+		}
+		trace = grown(trace, len(trace)+edits+1)
 		// Each round is a row: row[k] is how far into a diagonal 2k-edits of the matrix this many edits lead.
 		previous := trace[len(trace)-min(edits, len(trace)):]
 		furthestSum := 0
@@ -326,7 +393,7 @@ func (d *differ) retrace(a, b []symbol, edits, k int) {
 		start := furthest(previous, k, edits)
 		diagonal := int32(2*k - edits)
 		for ; x > start; x-- {
-			d.steps = append(d.steps, match{x - 1, x - 1 - diagonal})
+			d.steps = put(d.steps, match{x - 1, x - 1 - diagonal})
 		}
 		if edits == 0 {
 			break

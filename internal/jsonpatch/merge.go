@@ -26,20 +26,20 @@ func (m *merger) value(dst []byte, t, p place) []byte {
 	patches := m.patch.children(nil, p)
 	index := newKeyIndex(len(patches))
 	for i, q := range patches {
-		index.add(hashKey(m.patch, q), place{uint32(i), 0})
+		index.add(hashKey(m.patch, q), place{uint32(i) + 1, 0})
 	}
 	merged := make([]bool, len(patches))
 	dst = append(dst, '{')
 	for _, o := range m.target.children(nil, t) {
 		at, ok := index.find(hashKey(m.target, o), func(at place) bool {
-			return equalKeys(m.target, o, m.patch, patches[at.at])
+			return equalKeys(m.target, o, m.patch, patches[at.at-1])
 		})
 		if !ok {
 			dst = append(appendKey(dst, m.target.key(o)), m.target.value(o)...)
 			continue
 		}
-		merged[at.at] = true
-		if q := patches[at.at]; m.patch.node(q).kind() != Null {
+		merged[at.at-1] = true
+		if q := patches[at.at-1]; m.patch.node(q).kind() != Null {
 			dst = m.value(appendKey(dst, m.target.key(o)), o, q)
 		}
 	}

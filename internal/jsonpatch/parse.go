@@ -55,7 +55,9 @@ var parsers = sync.Pool{New: func() any { return new(parser) }}
 func (p *parser) release() {
 	p.text, p.tape = nil, nil
 	p.guide.forget()
-	parsers.Put(p)
+	if blockSize*cap(p.blocks)+slotSize*cap(p.keys.slots)+cap(p.meaning) <= maxPooled {
+		parsers.Put(p)
+	}
 }
 
 // document does all of ParseNext.
@@ -285,11 +287,18 @@ func (p *parser) leaf(hash uint64, size, key, info uint32) {
 func (p *parser) node() *node {
 	n := len(p.tape)
 	if n == cap(p.tape) {
-		p.tape = append(p.tape, node{})
+		p.tape = append(p.moreTape(), node{})
 	} else {
 		p.tape = p.tape[:n+1]
 	}
 	return &p.tape[n]
+}
+
+// moreTape returns the tape with room for what the rest of the text needs, if it is as dense as what was read.
+func (p *parser) moreTape() []node {
+	n, rest := len(p.tape), len(p.text)-p.pos
+	alike := int(1.02 * float64(n) / float64(max(p.pos, 1)) * float64(rest))
+	return append(make([]node, 0, n+n/8+min(alike, rest/2)+16), p.tape...) // a value takes two bytes at least
 }
 
 // cover adds a finished child at pos to the hash of its container. It returns the child's own hash, which in an object

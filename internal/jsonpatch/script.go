@@ -26,6 +26,8 @@ type script struct {
 	names  []byte // keys that need another spelling in a path
 	length int    // of the patch's text, less its last bracket
 	limit  int    // a longer script is of no use: something shorter will take its place
+
+	maxSteps int // paths that may be held
 }
 
 // An op is one operation. Its value is a stretch of the new document's text.
@@ -57,7 +59,8 @@ const (
 
 const rootPath = int32(0)
 
-func (s *script) reset() {
+func (s *script) reset(bytes int) {
+	s.maxSteps = bytes / 8 / stepSize
 	s.ops, s.paths, s.names = s.ops[:0], append(s.paths[:0], step{}), s.names[:0]
 	s.length = 1
 }
@@ -65,15 +68,32 @@ func (s *script) reset() {
 // full reports whether the script is so long that it will not be used.
 func (s *script) full() bool { return s.length > s.limit }
 
-// A scriptMark is a state of a script to which it can return.
-type scriptMark struct{ ops, length int }
+// abandon makes the script full: something around what is being compared will be sent whole.
+func (s *script) abandon() { s.length = s.limit + 1 }
 
-func (s *script) mark() scriptMark         { return scriptMark{len(s.ops), s.length} }
-func (s *script) rewind(before scriptMark) { s.ops, s.length = s.ops[:before.ops], before.length }
+// size returns how many bytes the script keeps.
+func (s *script) size() int { return opSize*cap(s.ops) + stepSize*cap(s.paths) + cap(s.names) }
+
+const (
+	opSize   = 16
+	stepSize = 20
+)
+
+// A scriptMark is a state of a script to which it can return.
+type scriptMark struct{ ops, paths, names, length int }
+
+func (s *script) mark() scriptMark {
+	return scriptMark{len(s.ops), len(s.paths), len(s.names), s.length}
+}
+
+// rewind takes back all operations since the mark, and their paths, which no others use.
+func (s *script) rewind(before scriptMark) {
+	s.ops, s.paths, s.names, s.length = s.ops[:before.ops], s.paths[:before.paths], s.names[:before.names], before.length
+}
 
 // op adds an operation. For remove, pos and size do not matter.
 func (s *script) op(kind opKind, path int32, pos, size uint32) {
-	s.ops = append(s.ops, op{kind, path, pos, size})
+	s.ops = put(s.ops, op{kind, path, pos, size})
 	s.length += s.opLen(kind, path, size)
 }
 
@@ -86,10 +106,14 @@ func (s *script) opLen(kind opKind, path int32, size uint32) int {
 	return n + len(opMiddle) + int(size) + len(opTail)
 }
 
-// step returns the path of a token below another path.
+// step returns the path of a token below another path. If there are too many, it abandons the script: values that are as deep as
+// they are long would have paths that take many times their text.
 func (s *script) step(parent int32, source tokenSource, at, size uint32) int32 {
+	if len(s.paths) > s.maxSteps {
+		s.abandon()
+	}
 	length := s.paths[parent].length + 1 + int32(size)
-	s.paths = append(s.paths, step{parent, length, source, at, size})
+	s.paths = put(s.paths, step{parent, length, source, at, size})
 	return int32(len(s.paths) - 1)
 }
 

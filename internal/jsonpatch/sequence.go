@@ -11,8 +11,12 @@ func (d *differ) array(o, n place, path int32) {
 	}
 	before := d.scratch.mark()
 	defer d.scratch.rewind(before)
-	d.findGaps(o, n)
-	if d.crossed(o, n, d.gaps[before.gaps:], before) {
+	if !d.findGaps(o, n) {
+		d.scratch.rewind(before)
+		d.sideBySide(o, n, path)
+		return
+	}
+	if d.listable(o, n) && d.crossed(o, n, d.gaps[before.gaps:], before) {
 		d.scratch.rewind(before)
 		d.olds, d.news = d.old.children(d.olds, o), d.new.children(d.news, n)
 		d.endGap(0, 0)
@@ -29,6 +33,27 @@ func (d *differ) array(o, n place, path int32) {
 	}
 }
 
+// sideBySide compares two arrays position by position. It takes no memory but for the operations.
+func (d *differ) sideBySide(o, n place, path int32) {
+	olds, news := d.old.node(o).children(), d.new.node(n).children()
+	w := arrayWriter{d: d, path: path, length: int32(olds)}
+	p, q := d.old.start(o.at+1, o.pos+1), d.new.start(n.at+1, n.pos+1)
+	for ; olds > 0 && news > 0 && !d.full(); olds, news = olds-1, news-1 {
+		w.pair(p, q)
+		p, q = d.old.after(p), d.new.after(q)
+	}
+	w.remove(olds)
+	for ; news > 0 && !d.full(); news-- {
+		w.add(q)
+		q = d.new.after(q)
+	}
+}
+
+// listable reports whether there is memory to list all elements of two arrays, once more.
+func (d *differ) listable(o, n place) bool {
+	return d.old.node(o).children()+d.new.node(n).children() <= d.room()
+}
+
 // A gap is a stretch of two arrays between runs of elements that they have in common.
 type gap struct {
 	olds, news int   // where in scratch the elements of the gap end
@@ -38,11 +63,13 @@ type gap struct {
 
 // endGap ends a gap at a run of so many elements and bytes.
 func (d *differ) endGap(run, bytes uint32) {
-	d.gaps = append(d.gaps, gap{len(d.olds), len(d.news), int32(run), int32(bytes>>3 + 9*run)})
+	d.gaps = put(d.gaps, gap{len(d.olds), len(d.news), int32(run), int32(bytes>>3 + 9*run)})
 }
 
-// findGaps collects what is between the runs of elements that the parser took over from the array at o.
-func (d *differ) findGaps(o, n place) {
+// findGaps collects what is between the runs of elements that the parser took over from the array at o. It reports false if
+// there is too much of it.
+func (d *differ) findGaps(o, n place) bool {
+	room := d.room()
 	p, q := d.old.start(o.at+1, o.pos+1), d.new.start(n.at+1, n.pos+1)
 	oldEnd, newEnd := o.at+d.old.node(o).span, n.at+d.new.node(n).span
 	blocks := d.blocksFrom(q.at)
@@ -52,22 +79,34 @@ func (d *differ) findGaps(o, n place) {
 		}
 		if len(blocks) > 0 && blocks[0].new == q.at && blocks[0].old < oldEnd {
 			b := blocks[0]
-			for ; p.at < b.old; p = d.old.after(p) {
-				d.olds = append(d.olds, p)
+			for ; p.at < b.old && room > 0; p = d.old.after(p) {
+				d.olds = put(d.olds, p)
+				room--
+			}
+			if room <= 0 {
+				return false
 			}
 			if p.at == b.old { // otherwise it is from another array
+				room -= gapSize / placeSize
 				d.endGap(b.count, b.bytes)
 				p, q = d.old.skip(p, b), d.new.skip(q, b)
 				continue
 			}
 		}
-		d.news = append(d.news, q)
+		if room--; room < 0 {
+			return false
+		}
+		d.news = put(d.news, q)
 		q = d.new.after(q)
 	}
 	for ; p.at < oldEnd; p = d.old.after(p) {
-		d.olds = append(d.olds, p)
+		if room--; room < 0 {
+			return false
+		}
+		d.olds = put(d.olds, p)
 	}
 	d.endGap(0, 0)
+	return true
 }
 
 // crossed reports whether there may be a heavier common subsequence than one through all the runs. It would have to match
@@ -76,6 +115,9 @@ func (d *differ) findGaps(o, n place) {
 // before equal ones may look as if it replaced the first, and as if another one came behind the last.
 func (d *differ) crossed(o, n place, gaps []gap, before scratchMark) bool {
 	if len(gaps) == 1 || len(d.olds) == before.olds || len(d.news) == before.news {
+		return false
+	}
+	if !d.searchable(len(d.olds)-before.olds, len(d.news)-before.news) {
 		return false
 	}
 	end := d.passGaps(gaps, before.olds)
@@ -185,6 +227,9 @@ func (w *arrayWriter) distinct(olds, news []place) {
 	}
 	w.remove(len(olds) - both)
 	for _, q := range news[both:] {
+		if w.d.full() {
+			return
+		}
 		w.add(q)
 	}
 }
@@ -213,6 +258,9 @@ func (w *arrayWriter) add(q place) {
 // remove records that the next n elements go.
 func (w *arrayWriter) remove(n int) {
 	for range n {
+		if w.d.full() {
+			return
+		}
 		w.d.op(opRemove, w.d.indexStep(w.path, w.index), 0, 0)
 		w.length--
 	}
