@@ -87,3 +87,21 @@ func TestOneThatComesWithAFullSocketDrains(t *testing.T) {
 		t.Error("it is still open")
 	}
 }
+
+// TestAFewStreamsOfALoopEndAtOnce: were they spread over the time there is, the hour would not be over before the test is.
+func TestAFewStreamsOfALoopEndAtOnce(t *testing.T) {
+	t.Parallel()
+	f, left, dial := serveLoop(t, silentFeed{}, Batch{Bytes: []byte(":\n\n"), Next: 1})
+	for range 4 {
+		dial()
+	}
+	eventually(t, func() bool { return f.Stats().Open == 4 && f.Stats().Goroutines == 0 })
+	go func() {
+		for range 4 {
+			<-left
+		}
+	}()
+	if err := drainIn(t, f, time.Hour); err != nil {
+		t.Errorf("%v, %d are open", err, f.Stats().Open)
+	}
+}

@@ -90,6 +90,9 @@ type Options struct {
 	// that are slow from those that take nothing, as event loops do; without it, those that need long for a little are cut as well.
 	Socket func(ctx context.Context) syscall.RawConn
 
+	// DrainRate is how many streams a second end when the Fanout drains, or more if the time would not do otherwise; 500 by default.
+	DrainRate int
+
 	// Gate bounds the connections of each address that Front accepts. Nil bounds nobody.
 	Gate *Gate
 
@@ -112,6 +115,7 @@ type Fanout struct {
 	gate         *Gate
 	socket       func(ctx context.Context) syscall.RawConn
 	unmeasured   bool
+	drainRate    int
 
 	counters counters
 
@@ -178,6 +182,7 @@ func New(opts Options) (*Fanout, error) {
 		gate:         opts.Gate,
 		socket:       opts.Socket,
 		unmeasured:   opts.Unmeasured,
+		drainRate:    orDefault(opts.DrainRate, 500),
 		node:         cmp.Or(opts.Node, NewNode()),
 	}
 	if f.log == nil {
@@ -264,15 +269,14 @@ func (f *Fanout) Stats() Stats {
 	}
 }
 
-// Drain ends every stream, spread evenly over the time that ctx leaves, each with its own advice when to come back, so
-// that clients do not return all at once. It returns when all are gone or ctx is done. Refuse new streams before.
+// Drain ends every stream, a number of them each second, each with its own advice when to come back, so that clients do not
+// return all at once. It returns when all are gone or ctx is done. Refuse new streams before.
 func (f *Fanout) Drain(ctx context.Context) error {
 	f.mu.Lock()
 	select {
 	case <-f.draining:
 	default:
-		// A little less than there is: the last ones must still get their bytes out.
-		drain := drainTime(ctx) * 9 / 10
+		drain := f.DrainTime(ctx, f.counters.open.Load())
 		f.drainTo = time.Now().Add(drain)
 		close(f.draining)
 		f.drainLoops(drain)
@@ -303,13 +307,20 @@ func (f *Fanout) hurryAll() {
 	}
 }
 
-func drainTime(ctx context.Context) time.Duration {
+// DrainTime is over how much time the end of so many streams is spread: as much as their number takes at the rate of a drain,
+// but no more than ctx leaves. A crowd must not come back at once; whoever stops a server with a handful of streams does not wait.
+func (f *Fanout) DrainTime(ctx context.Context, streams int64) time.Duration {
 	deadline, ok := ctx.Deadline()
-	if !ok {
+	if !ok || streams*int64(drainAtOnce) < int64(f.drainRate) {
 		return 0
 	}
-	return max(0, time.Until(deadline))
+	// A little less than there is: the last ones must still get their bytes out.
+	left := max(0, time.Until(deadline)) * 9 / 10
+	return min(left, time.Duration(streams)*time.Second/time.Duration(f.drainRate))
 }
+
+// drainAtOnce is the part of a second whose worth of streams ends without any spread: event loops look no more often.
+const drainAtOnce = 10
 
 // Close cuts every stream and ends the loops.
 func (f *Fanout) Close() error {

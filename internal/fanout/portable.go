@@ -276,9 +276,13 @@ func (p *portable) mustEnd() bool {
 		return true
 	case <-p.f.closed:
 		return true
+	case <-p.f.draining:
+		if !time.Now().Before(p.f.drainTo) {
+			return true
+		}
 	default:
-		return p.until.Load() != 0
 	}
+	return p.until.Load() != 0
 }
 
 // hurry limits the time that a stream which must end may still take to finish what it was sent.

@@ -2,6 +2,7 @@ package fanout
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -187,6 +188,71 @@ func TestAStreamThatHearsLateOfADrainEndsWithTheOthers(t *testing.T) {
 			t.Errorf("after %v: %v", time.Since(began), err)
 		}
 		f.Close()
+	})
+}
+
+func TestAFewStreamsEndAtOnceWhenTheServerDrains(t *testing.T) {
+	for _, c := range []struct {
+		streams        int
+		left, from, to time.Duration
+	}{
+		{4, 30 * time.Second, 0, 100 * time.Millisecond},
+		{1_000, 30 * time.Second, 1500 * time.Millisecond, 3 * time.Second},
+		{4_000, 5 * time.Second, 4 * time.Second, 5 * time.Second}, // faster than the rate, because there is no more time
+	} {
+		t.Run(fmt.Sprint(c.streams), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, err := New(Options{Loops: -1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				g := f.NewGroup(silentFeed{}, false, func() {})
+				defer g.Close()
+				s := Stream{Group: g, Header: NewHeader(http.Header{}), First: Batch{Bytes: []byte(":\n\n"), Next: 1}}
+				for range c.streams {
+					go f.Serve(newSlowWriter(0), httptest.NewRequest(http.MethodGet, "/", nil), s)
+				}
+				synctest.Wait()
+				ctx, cancel := context.WithTimeout(t.Context(), c.left)
+				defer cancel()
+				began := time.Now()
+				if err := f.Drain(ctx); err != nil {
+					t.Error(err)
+				}
+				if took := time.Since(began); took < c.from || took > c.to { // in fake time
+					t.Errorf("%d streams took %v", c.streams, took)
+				}
+				f.Close()
+			})
+		})
+	}
+}
+
+func TestTheEndOfStreamsIsSpreadByARate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &Fanout{drainRate: 500}
+		for _, c := range []struct {
+			streams    int64
+			left, want time.Duration
+		}{
+			{0, 30 * time.Second, 0},
+			{4, 30 * time.Second, 0},
+			{49, 30 * time.Second, 0},
+			{50, 30 * time.Second, 100 * time.Millisecond},
+			{1_000, 30 * time.Second, 2 * time.Second},
+			{100_000, 30 * time.Second, 27 * time.Second},
+			{100_000, 0, 0},
+			{1_000_000, time.Hour, 2000 * time.Second},
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), c.left)
+			if got := f.DrainTime(ctx, c.streams); got != c.want {
+				t.Errorf("%d streams, %v left: %v, want %v", c.streams, c.left, got, c.want)
+			}
+			cancel()
+		}
+		if got := f.DrainTime(t.Context(), 100_000); got != 0 {
+			t.Errorf("without a deadline: %v", got)
+		}
 	})
 }
 

@@ -244,7 +244,7 @@ var table = []Entry{
 		value: bind(func(s *Settings) *Size { return &s.Grid.MaxBytes }, size(0, 1<<50)),
 	}, {
 		Key: "drain.timeout", Default: "30s",
-		Help:  "How long requests and streams may take to finish after SIGTERM",
+		Help:  "How long requests and streams may take to finish after SIGTERM; streams end at 500 a second, or faster if there are more",
 		value: bind(func(s *Settings) *time.Duration { return &s.Drain.Timeout }, duration(100*time.Millisecond, time.Hour)),
 	}, {
 		Key: "quotas.connections", Default: "0",

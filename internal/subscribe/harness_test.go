@@ -76,6 +76,7 @@ type options struct {
 	longPoll     time.Duration
 	snapshot     time.Duration
 	seatWait     time.Duration
+	drainRate    int
 	max          int64
 	perAccount   int64
 	perApp       int64
@@ -119,7 +120,7 @@ func newHarness(t *testing.T, opts options, ln dialer, loops int) *harness {
 	h.grid = grid.NewMemory(grid.MemoryOptions{MessageTTL: time.Hour})
 	h.router = router.New(h.grid, router.Options{Log: log, MessageTTL: time.Hour})
 	var err error
-	h.fanout, err = fanout.New(fanout.Options{Log: log, Heartbeat: opts.heartbeat, WriteTimeout: orHour(opts.writeTimeout), Loops: loops})
+	h.fanout, err = fanout.New(fanout.Options{Log: log, Heartbeat: opts.heartbeat, WriteTimeout: orHour(opts.writeTimeout), DrainRate: opts.drainRate, Loops: loops})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package subscribe_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -20,8 +22,8 @@ import (
 )
 
 func TestDrainEndsEveryStreamAtItsOwnMoment(t *testing.T) {
-	const n, within = 60, 9 * time.Second                                          // so long that a busy machine does not stop for a good part of it
-	forEachPath(t, options{heartbeat: time.Hour}, func(t *testing.T, h *harness) { // whose rhythm is not that of a drain
+	const n, within = 60, 9 * time.Second                                                        // so long that a busy machine does not stop for a good part of it
+	forEachPath(t, options{heartbeat: time.Hour, drainRate: 5}, func(t *testing.T, h *harness) { // whose rhythm is not that of a drain
 		topic := h.topic("snapshot")
 		h.post(topic, `1`)
 		var open []*stream
@@ -79,6 +81,77 @@ func TestDrainEndsEveryStreamAtItsOwnMoment(t *testing.T) {
 		}
 		for _, s := range open {
 			s.close()
+		}
+	})
+}
+
+// TestAFewSubscribersDoNotHoldUpADrain: an hour is left, and the drain is over before the patience of the test is.
+func TestAFewSubscribersDoNotHoldUpADrain(t *testing.T) {
+	forEachPath(t, options{heartbeat: time.Hour}, func(t *testing.T, h *harness) {
+		topic := h.topic("snapshot")
+		h.post(topic, `1`)
+		_, events := h.longPoll(topic, "", nil)
+		var wg sync.WaitGroup
+		for range 4 {
+			s := h.get("/v1/topics/"+topic.ID, nil)
+			defer s.close()
+			s.expect("snapshot", "1")
+			wg.Go(func() {
+				if e, err := s.next(); err != nil || e.retry == "" {
+					t.Errorf("last words: %+v, %v", e, err)
+				}
+			})
+			wg.Go(func() {
+				if resp, _ := h.longPoll(topic, "?lastEventId="+events[0]["id"].(string), nil); resp.StatusCode != 204 {
+					t.Errorf("a long poll was answered %d", resp.StatusCode)
+				}
+			})
+		}
+		waitFor(t, func() bool { return h.server.Stats().LongPoll == 4 })
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		began := time.Now()
+		if err := h.server.Drain(late{ctx, time.Now().Add(time.Hour)}); err != nil {
+			t.Error(err)
+		}
+		wg.Wait()
+		if took := time.Since(began); h.slow == 0 && took > 100*time.Millisecond { // in a bubble time is exact
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+// TestTheEndOfLongPollsIsSpread: those who poll come back at once.
+func TestTheEndOfLongPollsIsSpread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, options{heartbeat: time.Hour, drainRate: 1}, newPipeListener(), -1)
+		defer h.close()
+		topic := h.topic("snapshot")
+		const n = 20
+		var mu sync.Mutex
+		seconds := map[int64]bool{}
+		var wg sync.WaitGroup
+		var began time.Time
+		for range n {
+			wg.Go(func() {
+				resp, _ := h.longPoll(topic, "", nil)
+				mu.Lock()
+				defer mu.Unlock()
+				if seconds[int64(time.Since(began)/time.Second)] = true; resp.StatusCode != 204 {
+					t.Errorf("a long poll was answered %d", resp.StatusCode)
+				}
+			})
+		}
+		waitFor(t, func() bool { return h.server.Stats().LongPoll == n })
+		began = time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := h.server.Drain(ctx); err != nil {
+			t.Error(err)
+		}
+		wg.Wait()
+		if took := time.Since(began); len(seconds) < 5 || took > n*time.Second {
+			t.Errorf("%d long polls were answered in %d different seconds, the last after %v", n, len(seconds), took)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package subscribe
 import (
 	"bytes"
 	"encoding/json"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"time"
@@ -30,8 +31,10 @@ func (s *Server) longPoll(w http.ResponseWriter, r *http.Request, q *request, g 
 		}
 	})
 	defer stop()
+	until := time.Now().Add(s.opts.LongPoll)
 	timeout := time.NewTimer(s.opts.LongPoll)
 	defer timeout.Stop()
+	drained := s.drained
 	batch := g.begin(q)
 	for len(batch.Bytes) == 0 {
 		select {
@@ -44,14 +47,17 @@ func (s *Server) longPoll(w http.ResponseWriter, r *http.Request, q *request, g 
 		case <-timeout.C:
 			g.countAnswer(s.answer(w, r, q, nil), fanout.Batch{})
 			return nil
-		case <-s.drained:
-			g.countAnswer(s.answer(w, r, q, nil), fanout.Batch{})
-			return nil
+		case <-drained:
+			drained = nil
+			timeout.Reset(min(time.Until(until), upTo(time.Until(s.drainTo))))
 		}
 	}
 	g.countAnswer(s.answer(w, r, q, events(batch)), batch)
 	return nil
 }
+
+// upTo is a part of d, as chance has it.
+func upTo(d time.Duration) time.Duration { return time.Duration(rand.Float64() * float64(max(0, d))) }
 
 // answered is how long the answer to a long poll was on the wire.
 type answered struct{ head, body int }

@@ -107,6 +107,7 @@ type Server struct {
 	connections atomic.Int64
 	draining    atomic.Bool
 	drained     chan struct{} // closed when draining begins
+	drainTo     time.Time     // when the last long poll must be answered; set before drained is closed
 }
 
 // eventNames says what full documents are called.
@@ -174,9 +175,10 @@ func streamHeader(enc sse.Encoding) http.Header {
 // Connections is how many subscribers are served now.
 func (s *Server) Connections() int64 { return s.connections.Load() }
 
-// Drain refuses new subscribers and ends the others, spread over the time that ctx leaves.
+// Drain refuses new subscribers and ends the others, a number of them each second, within the time that ctx leaves.
 func (s *Server) Drain(ctx context.Context) error {
 	if !s.draining.Swap(true) {
+		s.drainTo = time.Now().Add(s.fanout.DrainTime(ctx, s.audience.stats.longPoll.Load()))
 		close(s.drained)
 	}
 	return s.fanout.Drain(ctx)
