@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -310,5 +312,34 @@ func TestAWrongAddressIsSaidAtOnce(t *testing.T) {
 	err = last(t, nowhere, "http://example.com/?secret=x", client.SubscribeOptions{FailFast: true})
 	if _, ok := errors.AsType[*client.UnreachableError](err); !ok || strings.Contains(err.Error(), "secret") {
 		t.Errorf("nobody there: %v", err)
+	}
+}
+
+func TestASignedURLIsSignedWithItsQuery(t *testing.T) {
+	asked := make(chan string, 1)
+	source := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case asked <- r.RequestURI:
+		default:
+		}
+		_, _ = io.WriteString(w, `{"n":1}`)
+	}))
+	defer source.Close()
+	c := connect(t, serve(t, t.TempDir(), nil))
+	app, err := c.CreateApp(t.Context(), client.AppChange{
+		Name: client.Set("Signed"), AutoProvisioningAllowed: client.Set(true), ClientRequestSignatureEnabled: client.Set(true),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := client.SubscribeOptions{Key: app.SubscriberKey, SignatureKey: app.SignatureKey}
+	const query = "/doc?b=%2F&X-Foo=1&q=é&a=1"
+	receive(t, c, source.URL+query, o, 1, func(_ int, e client.Event) {
+		if string(e.Document) != `{"n":1}` {
+			t.Errorf("%s", e.Data)
+		}
+	})
+	if got := <-asked; got != "/doc?b=%2F&X-Foo=1&q=%C3%A9&a=1" {
+		t.Errorf("the source was asked for %s", got)
 	}
 }

@@ -77,7 +77,7 @@ func (c *Catalog) MaySubscribe(ctx context.Context, ask SubscribeAsk) (*Grant, e
 	if ask.Source != nil {
 		return c.grantSource(ctx, topic, ask)
 	}
-	return g, c.checkSignature(ctx, topic, ask.Signed)
+	return g, c.checkSignature(ctx, &topic.App, ask.Signed)
 }
 
 // MaySubscribeNow is MaySubscribe for whoever cannot wait: it answers from memory, and only whether the client may without any
@@ -102,16 +102,16 @@ func (c *Catalog) MaySubscribeNow(ask *SubscribeAsk) bool {
 
 func limitsSubscribers(q freshet.Quotas) bool { return q.Connections > 0 || q.MessagesPerMonth > 0 }
 
-func (c *Catalog) checkSignature(ctx context.Context, topic *store.TopicAccess, signed *Signature) error {
-	if !topic.App.SignatureRequired {
+func (c *Catalog) checkSignature(ctx context.Context, app *freshet.App, signed *Signature) error {
+	if !app.SignatureRequired {
 		return nil
 	}
 	if signed == nil {
 		return freshet.Errorf(freshet.Unauthenticated, "This app requires signed requests: send X-Auth-Sd-Ts and X-Auth-Sd-S")
 	}
-	err := signed.verify(topic.App.SignatureKey, c.now(), c.opts.SignatureAge)
+	err := signed.verify(app.SignatureKey, c.now(), c.opts.SignatureAge)
 	if freshet.KindOf(err) == freshet.UnknownCredential {
-		return c.checkFormer(ctx, topic.App.ID, signed, err)
+		return c.checkFormer(ctx, app.ID, signed, err)
 	}
 	return err
 }

@@ -56,9 +56,7 @@ func (c *Catalog) Provision(ctx context.Context, ask SubscribeAsk) (*Grant, erro
 	ask.TopicID = c.seals.topicID(app.ID, ask.Source)
 	access, err := find(ctx, ask.TopicID)
 	if kind := freshet.KindOf(err); kind == freshet.NotFound || kind == freshet.TopicNotFound {
-		if err = c.provision(ctx, app.ID, ask.TopicID, ask.Source, target); err == nil {
-			access, err = c.store.TopicAccess(ctx, ask.TopicID)
-		}
+		access, err = c.provisionSigned(ctx, app.ID, ask, target)
 	}
 	if err != nil {
 		return nil, rename(err, "app")
@@ -109,7 +107,7 @@ func (c *Catalog) grantSource(ctx context.Context, access *store.TopicAccess, as
 	if err != nil {
 		return nil, err
 	}
-	return g, c.checkSignature(ctx, access, ask.Signed)
+	return g, c.checkSignature(ctx, &access.App, ask.Signed)
 }
 
 // topicID is the identity of a topic that subscribers make: a keyed hash, since it is told to people and stored, and what
@@ -134,6 +132,21 @@ func (s *seals) topicID(appID string, source *SourceAsk) string {
 	id[6] = id[6]&0x0f | 0x80
 	id[8] = id[8]&0x3f | 0x80
 	return id.String()
+}
+
+// provisionSigned makes the topic for whoever may follow it.
+func (c *Catalog) provisionSigned(ctx context.Context, appID string, ask SubscribeAsk, target *url.URL) (*store.TopicAccess, error) {
+	app, err := c.store.App(ctx, appID)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkSignature(ctx, app, ask.Signed); err != nil {
+		return nil, err
+	}
+	if err := c.provision(ctx, appID, ask.TopicID, ask.Source, target); err != nil {
+		return nil, err
+	}
+	return c.store.TopicAccess(ctx, ask.TopicID)
 }
 
 // provision makes the topic, unless somebody else just did.

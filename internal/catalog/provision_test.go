@@ -9,6 +9,7 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/store"
 )
 
 func (w *world) provider(change func(*freshet.App)) owner {
@@ -296,5 +297,28 @@ func TestRefreshReachesWhoeverPolls(t *testing.T) {
 	w.check(err)
 	if len(record.Items) != 1 || record.Items[0].Action != "topic.refresh" || record.Items[0].Subject != topic.ID {
 		t.Errorf("on record: %+v", record.Items)
+	}
+}
+
+func TestWhoMayNotFollowAURLMakesNoTopic(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	ada := w.provider(func(a *freshet.App) { a.SignatureRequired = true })
+	topics := func() (n int64) {
+		w.check(w.store.Update(t.Context(), func(tx *store.Tx) (err error) {
+			n, err = tx.TopicCount(ada.app.ID)
+			return err
+		}))
+		return n
+	}
+	before := topics()
+	ask := sourceAsk(ada.app.SubscriberKey, "http://x.example.com/")
+	_, err := w.Provision(t.Context(), ask)
+	wantKind(t, "not signed", err, freshet.Unauthenticated)
+	ask.Signed = &Signature{Timestamp: "1", Value: "b3RoZXIgYmVhY29uIGFuZCBhIG1hYyBvZiBub2JvZHkgYXQgYWxsLCByZWFsbHk=", URLs: []string{ask.Source.URL}}
+	_, err = w.Provision(t.Context(), ask)
+	wantKind(t, "signed by somebody else", err, freshet.UnknownCredential)
+	if after := topics(); after != before {
+		t.Errorf("%d topics were made", after-before)
 	}
 }

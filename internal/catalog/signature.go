@@ -11,7 +11,8 @@ import (
 )
 
 // Signature is a client's proof that it holds the app's signature key, made over its request. The transport may
-// have escaped the signed URL on its way, so there are several readings of it, to be tried in order.
+// have escaped the signed URL on its way, so there are several readings of it, to be tried in order. There is none if the request
+// asks for something that no signature covers.
 type Signature struct {
 	Timestamp string // milliseconds, as sent
 	Value     string // base64(beacon + base64(HMAC-SHA512(secret, message)))
@@ -47,7 +48,7 @@ func (s *Signature) verify(key freshet.Key, now time.Time, maxAge time.Duration)
 		matched = hmac.Equal(sent, want) || matched
 	}
 	if !matched {
-		return freshet.Errorf(freshet.UnknownCredential, "The signature does not match the request")
+		return freshet.Errorf(freshet.UnknownCredential, "The signature does not match the request: it covers a topic's path, or a whole target URL with its query, which stands before parameters of ours")
 	}
 	age := now.Sub(time.UnixMilli(ms))
 	if age > maxAge || age < -maxSignatureSkew {

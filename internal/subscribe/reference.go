@@ -93,7 +93,7 @@ with status 200 and ` + "`Content-Type: %s`" + `, also when something is wrong: 
 | ` + "`X-Sd-Compress: true`" + ` | compress, with what ` + "`Accept-Encoding`" + ` names: gzip or deflate |
 | ` + "`X-Sd-Transport: long-poll`" + ` | one answer instead of a stream |
 | ` + "`Last-Event-ID`, `lastEventId`" + ` | go on from there |
-| ` + "`X-Auth-Sd-Ts`, `X-Auth-Sd-S`" + ` | a signature, for apps that require one |
+| ` + "`X-Auth-Sd-Ts`, `X-Auth-Sd-S`" + ` | a signature, for apps that require one: of the topic's path, or of the target's URL with its whole query |
 | ` + "`X-Sd-Header: Name: value`" + ` | parameter only, may be repeated: a header for the target |
 
 All of them work as query parameters too, for clients that cannot set headers; ` + "`Accept`" + ` then is ` + "`X-Sd-Header=Accept: application/json`" + `.

@@ -20,7 +20,7 @@ func readSource(r *http.Request, t *target, raw string) (*catalog.SourceAsk, err
 	if err != nil {
 		return nil, err
 	}
-	return &catalog.SourceAsk{URL: sourceText(raw) + t.sourceQuery(), Headers: headers}, nil
+	return &catalog.SourceAsk{URL: sourceText(raw) + escapeBytes(t.targetQuery()), Headers: headers}, nil
 }
 
 // viaName is how our own pollers sign their requests. One of them as a subscriber is a loop.
@@ -60,37 +60,6 @@ func escapeBytes(s string) string {
 		out = fmt.Appendf(out, "%%%02X", s[i])
 	}
 	return string(out)
-}
-
-// sourceQuery is the query without what is addressed to us, in its order and spelling.
-func (t *target) sourceQuery() string {
-	if t.query == "" {
-		return ""
-	}
-	parts := strings.Split(t.query, "&")
-	kept := slices.DeleteFunc(parts, func(part string) bool {
-		name, value, _ := strings.Cut(part, "=")
-		return isControl(unescape(name), value)
-	})
-	if len(kept) == 0 {
-		return ""
-	}
-	return "?" + escapeBytes(strings.Join(kept, "&"))
-}
-
-// isControl reports whether a parameter is for us alone. Two names of the place to resume from could just as well be the
-// target's; they are ours if they hold what only we write.
-func isControl(name, value string) bool {
-	for _, prefix := range []string{"x-sd-", "x-auth-sd-", "evs_"} {
-		if len(name) >= len(prefix) && strings.EqualFold(name[:len(prefix)], prefix) {
-			return true
-		}
-	}
-	if strings.EqualFold(name, "lastEventId") || strings.EqualFold(name, "last_event_id") {
-		_, ok := freshet.ParsePosition(unescape(value))
-		return ok
-	}
-	return false
 }
 
 // hopByHop lists the headers that a client sent for the next hop only.

@@ -2,7 +2,10 @@ package subscribe
 
 import (
 	"net/url"
+	"slices"
 	"strings"
+
+	"github.com/freshet-io/freshet"
 )
 
 // target is what a request asks for, read from the raw request target: a path may be the absolute URL of a data source,
@@ -101,55 +104,68 @@ func canBeScheme(s string) bool {
 }
 
 // signedTexts are the readings of what a client may have signed, in the order in which they are compared: as sent, with
-// only what transports escape by themselves decoded, and fully decoded. A client signs before it adds parameters of
-// ours, so what follows the first of those is not part of it.
+// only what transports escape by themselves decoded, and fully decoded. Of a topic it is the path alone; of a data source it is
+// the URL with the query that the target is asked with. A client signs before it adds parameters of ours, so one of the target's
+// behind those is covered by no signature: then there is no reading at all.
 func (t *target) signedTexts() []string {
-	path := t.path
+	base := t.path
 	if source, ok := t.sourceURL(); ok {
-		path = source // without the slash that is ours
-	}
-	base := path
-	if own := t.foreignQuery(); own != "" {
-		base += "?" + own
+		query := t.signedQuery()
+		if query != t.targetQuery() {
+			return nil
+		}
+		base = source + query // without the slash that is ours
 	}
 	texts := []string{base}
 	add := func(s string) {
-		for _, have := range texts {
-			if have == s {
-				return
-			}
+		if !slices.Contains(texts, s) {
+			texts = append(texts, s)
 		}
-		texts = append(texts, s)
 	}
 	add(decodeTransport(base))
 	if full, err := url.PathUnescape(base); err == nil {
 		add(full)
 	}
-	if base != path {
-		add(path)
-	}
 	return texts
 }
 
-// foreignQuery is the query up to the first parameter that is addressed to us.
-func (t *target) foreignQuery() string {
+// signedQuery is the query up to the first parameter of ours, with its question mark.
+func (t *target) signedQuery() string {
 	end := 0
 	for part := range strings.SplitSeq(t.query, "&") {
-		name, _, _ := strings.Cut(part, "=")
-		if isOurs(unescape(name)) {
-			break
+		if isOurs(part) {
+			return ("?" + t.query)[:end]
 		}
 		end += len(part) + 1
 	}
-	return t.query[:max(0, min(end-1, len(t.query)))]
+	return t.targetQuery()
 }
 
-// isOurs reports whether a parameter is for us and not for a data source.
-func isOurs(name string) bool {
-	for _, prefix := range []string{"x-", "evs_"} {
+// targetQuery is the query without parameters of ours, in its order and spelling, with its question mark.
+func (t *target) targetQuery() string {
+	if t.query == "" {
+		return ""
+	}
+	kept := slices.DeleteFunc(strings.Split(t.query, "&"), isOurs)
+	if len(kept) == 0 {
+		return ""
+	}
+	return "?" + strings.Join(kept, "&")
+}
+
+// isOurs reports whether a parameter, as it stands in a query, is for us and not for a data source. Two names of the place to
+// resume from could just as well be the target's; they are ours if they hold what only we write.
+func isOurs(part string) bool {
+	name, value, _ := strings.Cut(part, "=")
+	name = unescape(name)
+	for _, prefix := range []string{"x-sd-", "x-auth-sd-", "evs_"} {
 		if len(name) >= len(prefix) && strings.EqualFold(name[:len(prefix)], prefix) {
 			return true
 		}
+	}
+	if strings.EqualFold(name, "lastEventId") || strings.EqualFold(name, "last_event_id") {
+		_, ok := freshet.ParsePosition(unescape(value))
+		return ok
 	}
 	return false
 }

@@ -38,8 +38,9 @@ export function address(topic: string, server: string | undefined): Address {
   }
   const url = topic.replace(/#.*/s, '');
   if (base !== undefined && !url.startsWith(base + '/')) return { url: `${base}/${url}`, signed: url };
-  const { pathname, search } = new URL(url);
-  return { url, signed: pathname.replace(/^.*(?=\/(v\d+|latest)\/topics\/)/, '') + search };
+  // The address of a stream. It may lie below a path of its own; a data source in it is signed with its query, a topic without.
+  const source = /^https?:\/\/[^/]+\/.*?(https?:\/.*)/is.exec(url)?.[1];
+  return { url, signed: source ?? new URL(url).pathname.replace(/^.*(?=\/(v\d+|latest)\/topics\/)/, '') };
 }
 
 /** Makes the request. EventSource cannot send headers, so for it everything goes into the URL. */
@@ -49,7 +50,7 @@ export async function ask(to: Address, wishes: Wishes, transport: TransportName,
   const headers: Record<string, string> = { ...wishes.headers };
   const add = (name: string, value: string) => (plain ? query.push([name, value]) : (headers[name] = value));
 
-  // Ours come first of all we add, and a signature covers what is before them.
+  // A signature covers a target's URL with its query, up to what we add here.
   if (wishes.signatureKey !== undefined) {
     for (const [name, value] of Object.entries(await sign(wishes.signatureKey, to.signed))) add(name, value);
   }

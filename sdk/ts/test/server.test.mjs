@@ -1,5 +1,7 @@
 // Against a real server.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { after, before, test } from 'node:test';
 import { APIError, management, publish } from '../dist/api.js';
 import { subscribe } from '../dist/index.js';
@@ -77,6 +79,23 @@ test('an app that asks for signatures gets them, on every transport', async (t) 
   const unsigned = await next(follow(t, topic, { key: signed.subscriber_key }), 'error');
   assert.deepEqual([unsigned.code, unsigned.category, unsigned.fatal], [40100, 'ClientException', true]);
   assert.ok(unsigned.sessionId);
+});
+
+test('the URL of a data source is signed with its query, on every transport', async (t) => {
+  const source = createServer((request, response) => response.end(JSON.stringify(request.url))).listen(0, '127.0.0.1');
+  await once(source, 'listening');
+  t.after(() => source.close());
+  const { subscriber_key: key, signature_key: signatureKey } = await api.createApp({
+    name: 'Signed sources', client_request_signature_enabled: true, auto_provisioning_allowed: true,
+  });
+  const url = `http://127.0.0.1:${source.address().port}/doc?b=%2F&X-Foo=1&a=1`;
+  for (const transport of ['fetch', 'long-poll']) {
+    for (const topic of [url, `${server.subscriber}/${url}`]) {
+      const stream = subscribe(topic, { server: server.subscriber, key, signatureKey, transport });
+      t.after(() => stream.close());
+      assert.equal(await holds(stream, () => true), '/doc?b=%2F&X-Foo=1&a=1');
+    }
+  }
 });
 
 test('errors end the stream with their code, on every transport', async (t) => {

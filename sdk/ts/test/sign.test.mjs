@@ -27,9 +27,13 @@ test('a signature key that is none is refused before anything is sent', () => {
 test('a topic is an id, the URL of a stream, or a data source', () => {
   const server = 'https://stream.example.com/';
   assert.deepEqual(address('t 1', server), { url: 'https://stream.example.com/v1/topics/t%201', signed: '/v1/topics/t%201' });
-  assert.deepEqual(address('https://x.example/deep/v1/topics/t?a=1#f', undefined), { url: 'https://x.example/deep/v1/topics/t?a=1', signed: '/v1/topics/t?a=1' });
+  assert.deepEqual(address('https://x.example/deep/v1/topics/t?a=1#f', undefined), { url: 'https://x.example/deep/v1/topics/t?a=1', signed: '/v1/topics/t' });
   assert.deepEqual(address('https://stream.example.com/v1/topics/t', server), { url: 'https://stream.example.com/v1/topics/t', signed: '/v1/topics/t' });
   assert.deepEqual(address('http://api.example/q?x=é', server), { url: 'https://stream.example.com/http://api.example/q?x=é', signed: 'http://api.example/q?x=é' });
+  for (const given of [undefined, server, 'https://stream.example.com/deep']) {
+    const url = 'https://stream.example.com/deep/https://api.example/v1/topics/7?x=1&X-Foo=2';
+    assert.deepEqual(address(url + '#f', given), { url, signed: 'https://api.example/v1/topics/7?x=1&X-Foo=2' });
+  }
   assert.throws(() => address('t', undefined), /server/);
 });
 
