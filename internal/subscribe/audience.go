@@ -38,6 +38,7 @@ type registry struct {
 	opening    sync.WaitGroup // those who wait for a group to open
 
 	refusals refusals
+	errors   errorLog
 
 	// Guarded by mu.
 	mu        sync.Mutex
@@ -113,6 +114,7 @@ func newRegistry(parts Parts, opts *Options, left func()) *registry {
 		seats:     newSeats(parts.Log, parts.Counters, opts.SeatWait),
 		meter:     parts.Meter,
 		stats:     newStats(),
+		errors:    newErrorLog(parts.Log),
 	}
 	if r.meter != nil {
 		r.meter.OnSpent(r.noteSpent)
@@ -128,6 +130,7 @@ func (r *registry) close() {
 	<-r.finished
 	r.opening.Wait()
 	r.seats.close()
+	r.errors.lines.Close()
 }
 
 // seen counts the notices so far. What was asked before it changed must be asked again.
@@ -257,7 +260,7 @@ func (g *group) openSource(r *registry, topicID string) {
 		r.endGroup(g, failure.Err())
 		return
 	}
-	g.source.tell(failure)
+	r.tell(g, failure)
 	g.waiting = r.await(g)
 }
 
@@ -516,17 +519,14 @@ func (r *registry) endGroup(g *group, reason error) {
 	r.mu.Lock()
 	n := g.members
 	r.mu.Unlock()
-	r.stats.ended[codes[freshet.KindOf(reason)]].Add(uint64(n))
 	f := newFailure(reason, g.key.legacy, time.Now())
+	r.stats.ended[f.Code].Add(uint64(n))
 	r.refusals.add(g.audience.topic.ID, &f, uint64(n), time.Now())
-	g.end(reason)
-}
-
-func (g *group) end(reason error) {
 	g.ending.Do(func() {
 		g.reason = reason
 		close(g.over)
-		g.streams.End(newFailure(reason, g.key.legacy, time.Now()).frame(retryFor(reason)))
+		r.errors.ended(g.audience.topic.ID, n, &f, reason)
+		g.streams.End(f.frame(retryFor(reason)))
 	})
 }
 

@@ -74,6 +74,8 @@ func newFailure(err error, legacy bool, now time.Time) failure {
 	return f
 }
 
+const serverException = "ServerException"
+
 func category(code int) string {
 	switch code / 10000 {
 	case 4:
@@ -81,7 +83,7 @@ func category(code int) string {
 	case 6:
 		return "TopicException"
 	}
-	return "ServerException"
+	return serverException
 }
 
 func message(err error) string {

@@ -76,8 +76,12 @@ func TestDrainEndsEveryStreamAtItsOwnMoment(t *testing.T) {
 		}
 		late := h.get("/v1/topics/"+topic.ID, nil)
 		defer late.close()
-		if e := late.expect("error", ""); !strings.Contains(e.data, "50000") || e.retry == "" || e.retry == "30000" {
+		e := late.expect("error", "")
+		if !strings.Contains(e.data, "50000") || e.retry == "" || e.retry == "30000" {
 			t.Error(e)
+		}
+		if line := h.logged(e.data); !strings.Contains(line, "level=INFO") || !strings.Contains(line, "going away") {
+			t.Error(line)
 		}
 		for _, s := range open {
 			s.close()

@@ -109,8 +109,9 @@ func (f *sourceFeed) Watch(changed func()) (stop func()) {
 	}
 }
 
-// tell has every reader learn of the failure, once per outage. nil ends the outage, without a word: the next document says it.
-func (f *sourceFeed) tell(failure *freshet.SourceFailure) {
+// tell has every reader learn of the failure, once per outage. nil ends the outage, without a word: the next document says it. It
+// returns what readers are told, if there is something new.
+func (f *sourceFeed) tell(reported *freshet.SourceFailure) (told *failure) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	old := f.now.Load()
@@ -119,24 +120,34 @@ func (f *sourceFeed) tell(failure *freshet.SourceFailure) {
 		next.number = old.number
 	}
 	switch {
-	case failure == nil && (old == nil || old.frame == nil):
-		return
-	case failure != nil && old != nil && old.frame != nil && old.since.Equal(failure.Since):
-		return
-	case failure != nil:
+	case reported == nil && (old == nil || old.frame == nil):
+		return nil
+	case reported != nil && old != nil && old.frame != nil && old.since.Equal(reported.Since):
+		return nil
+	case reported != nil:
 		next.number++
-		next.since = failure.Since
-		next.frame = newFailure(failure.Err(), f.legacy, time.Now()).frame(0)
+		next.since = reported.Since
+		event := newFailure(reported.Err(), f.legacy, time.Now())
+		told = &event
+		next.frame = event.frame(0)
 		if f.compressed {
 			next.frame = sse.AppendSegment(nil, next.frame)
 		}
 	}
 	f.now.Store(next)
-	if failure == nil {
-		return
+	if reported == nil {
+		return nil
 	}
 	for changed := range f.watches {
 		(*changed)()
+	}
+	return told
+}
+
+// tell has the readers of a group learn of the failure, and writes it down.
+func (r *registry) tell(g *group, reported *freshet.SourceFailure) {
+	if told := g.source.tell(reported); told != nil {
+		r.errors.told(g.audience.topic.ID, told, reported.Err())
 	}
 }
 
@@ -176,7 +187,7 @@ func (r *registry) lookAgain(all []*audience) {
 			for _, g := range r.groupsOf(a) {
 				r.whenOpen(g, func() {
 					if g.source != nil {
-						g.source.tell(failure)
+						r.tell(g, failure)
 					}
 				})
 			}

@@ -3,6 +3,7 @@ package subscribe
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/freshet-io/freshet/internal/sse"
@@ -39,6 +40,12 @@ var codeTable = []codeEntry{
 	{60103, "Data source credentials expired", "The target says that the credentials expired"},
 	{60400, "Data source host unknown", "The name of the target's host cannot be resolved"},
 	{61500, "Unsupported data source format", "The target's answer is no strict JSON, is too large, or is no array of items on an item topic"},
+}
+
+// entryOf returns what the table says of a code. Every code that is sent is there.
+func entryOf(code int) *codeEntry {
+	i, _ := slices.BinarySearchFunc(codeTable, code, func(e codeEntry, code int) int { return e.code - code })
+	return &codeTable[i]
 }
 
 // ending says what follows an error of the code.
@@ -101,7 +108,7 @@ All of them work as query parameters too, for clients that cannot set headers; `
 ## Error codes
 
 The data of an ` + "`error`" + ` event: ` + "`datetime`, `code`, `category`, `message`, `status`, `sessionId`" + `. Programs should look at ` + "`code` and `category`" + `
-only; ` + "`status`" + ` is deprecated, ` + "`message`" + ` is for people, ` + "`sessionId`" + ` for whoever runs the server. An error that ends the stream comes with a
+only; ` + "`status`" + ` is deprecated, ` + "`message`" + ` is for people, ` + "`sessionId`" + ` for whoever runs the server, who finds it in the log. An error that ends the stream comes with a
 ` + "`retry:`" + ` of %s, because clients connect again by themselves.
 `
 

@@ -10,6 +10,7 @@ package subscribe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -248,7 +249,7 @@ func (s *Server) read(r *http.Request, t *target) (*request, error) {
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, q *request) error {
 	if s.draining.Load() {
-		e := freshet.Errorf(freshet.Unavailable, "This server is going away; come back in a moment")
+		e := freshet.Wrap(freshet.Unavailable, errDraining, "This server is going away; come back in a moment")
 		e.RetryAfter = time.Second + rand.N(4*time.Second)
 		return e
 	}
@@ -271,6 +272,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, q *request) error
 	s.fanout.Serve(w, r, s.stream(q, g))
 	return nil
 }
+
+// errDraining is no fault of the server's, though its code is that of one.
+var errDraining = errors.New("draining")
 
 // stream is what a member of the group is served.
 func (s *Server) stream(q *request, g *group) fanout.Stream {
@@ -327,7 +331,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, q *request, err er
 	f := newFailure(err, q.legacy, time.Now())
 	s.audience.stats.refused[f.Code].Add(1)
 	s.audience.refusals.add(q.ask.TopicID, &f, 1, time.Now())
-	s.logFailure(r, f, err)
+	s.audience.errors.refused(r, &f, err)
 	if q.longPoll {
 		s.answer(w, r, q, []answeredEvent{{Event: "error", Data: f.json()}})
 		return
@@ -346,22 +350,6 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, q *request, err er
 	}
 	body = append(body, f.frame(retryFor(err))...)
 	s.fanout.Answer(w, q.encoding.AppendWhole(nil, body))
-}
-
-func (s *Server) logFailure(r *http.Request, f failure, err error) {
-	if f.Code/10000 == 5 && r.Context().Err() == nil {
-		// The path only: queries carry keys.
-		s.log.Error("subscription failed", "topic_path", safePath(r), "code", f.Code, "session", f.SessionID, "err", err)
-	}
-}
-
-// safePath is the path for logs. A data source's URL may carry secrets anywhere, so it is left out.
-func safePath(r *http.Request) string {
-	t := parseTarget(r.RequestURI)
-	if id, ok := t.topicID(); ok && freshet.IsID(id) {
-		return t.path
-	}
-	return "(other)"
 }
 
 func copyHeader(dst, src http.Header) {
