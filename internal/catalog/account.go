@@ -9,8 +9,9 @@ import (
 	"github.com/freshet-io/freshet/internal/store"
 )
 
-// SignUp makes an account. Anybody may, unless the server is set to let only admins; actor is nil for a stranger.
-func (c *Catalog) SignUp(ctx context.Context, actor *Actor, user freshet.User, password string) (*freshet.User, error) {
+// SignUp makes an account. Anybody may, unless the server is set to let only admins; actor is nil for a stranger. The network is
+// where the caller comes from, as for SignIn.
+func (c *Catalog) SignUp(ctx context.Context, actor *Actor, user freshet.User, password, network string) (*freshet.User, error) {
 	if !c.opts.OpenSignUp && (actor == nil || !actor.Admin()) {
 		return nil, freshet.Errorf(freshet.Unauthenticated, "Sign-up is closed on this server; ask its admin for an account")
 	}
@@ -18,15 +19,15 @@ func (c *Catalog) SignUp(ctx context.Context, actor *Actor, user freshet.User, p
 	user.Role = freshet.RoleUser
 	user.Status = freshet.StatusActive
 	user.Quotas = freshet.DefaultQuotas
-	created, err := c.createUser(ctx, actor, user, password)
+	created, err := c.createUser(ctx, actor, user, password, network)
 	if err != nil {
 		return nil, err
 	}
 	return c.withQuotas(created), nil
 }
 
-// createUser stores an account. A nil actor is a stranger, or the program itself.
-func (c *Catalog) createUser(ctx context.Context, actor *Actor, user freshet.User, password string) (*freshet.User, error) {
+// createUser stores an account. A nil actor is a stranger, or the program itself, which comes from no network.
+func (c *Catalog) createUser(ctx context.Context, actor *Actor, user freshet.User, password, network string) (*freshet.User, error) {
 	if err := freshet.Together(user.Validate(), freshet.ValidatePassword(password)); err != nil {
 		return nil, err
 	}
@@ -41,7 +42,7 @@ func (c *Catalog) createUser(ctx context.Context, actor *Actor, user freshet.Use
 			return err
 		}
 		if actor == nil {
-			return nil
+			return c.rememberNetwork(tx, user.ID, network)
 		}
 		return c.audit(tx, actor, act{name: "user.create"}, user.ID, user.ID)
 	})

@@ -41,7 +41,7 @@ func (c *Catalog) createAdmin(ctx context.Context) error {
 		Status:    freshet.StatusActive,
 		Quotas:    freshet.DefaultQuotas,
 	}
-	_, err := c.createUser(ctx, nil, admin, c.opts.AdminPassword.Reveal())
+	_, err := c.createUser(ctx, nil, admin, c.opts.AdminPassword.Reveal(), "")
 	if freshet.KindOf(err) == freshet.Conflict {
 		return c.otherAdmin(ctx)
 	}

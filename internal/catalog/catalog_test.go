@@ -98,7 +98,7 @@ func (w *world) owner() owner {
 	w.t.Helper()
 	u, err := w.SignUp(w.t.Context(), nil, freshet.User{
 		Email: freshet.NewID() + "@example.com", FirstName: "Ada", LastName: "Lovelace", Language: "en_GB",
-	}, "correct horse")
+	}, "correct horse", "home")
 	w.check(err)
 	o := owner{actor: &Actor{User: *u}}
 	o.app, err = w.CreateApp(w.t.Context(), o.actor, freshet.App{Name: "Quotes"})

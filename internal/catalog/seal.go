@@ -19,6 +19,7 @@ import (
 type seals struct {
 	box      cipher.AEAD
 	identity []byte // of auto-provisioned topics
+	networks []byte // hashes where people signed in from
 }
 
 func newSeals(secret []byte) (*seals, error) {
@@ -35,7 +36,11 @@ func newSeals(secret []byte) (*seals, error) {
 		return nil, err
 	}
 	identity, err := hkdf.Key(sha256.New, secret, nil, "freshet identity", 32)
-	return &seals{box: box, identity: identity}, err
+	if err != nil {
+		return nil, err
+	}
+	networks, err := hkdf.Key(sha256.New, secret, nil, "freshet networks", 32)
+	return &seals{box: box, identity: identity, networks: networks}, err
 }
 
 // sealedForm is what is sealed. New members may be added.

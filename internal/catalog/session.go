@@ -49,30 +49,36 @@ var (
 	errToken  = freshet.Errorf(freshet.Unauthenticated, "The token is missing, wrong or expired; get a new one with PUT /session")
 )
 
-// SignIn checks a password and opens a session. Unknown accounts take as long to refuse as known ones.
-func (c *Catalog) SignIn(ctx context.Context, email, password, address string) (*Token, error) {
-	account, from := theAccount(freshet.EmailKey(email)), theAddress(address)
-	if err := c.attempts.begin(c.now(), account, from); err != nil {
+// SignIn checks a password and opens a session. Unknown accounts take as long to refuse as known ones. The network is where
+// the caller comes from: its address, or the /64 of it.
+func (c *Catalog) SignIn(ctx context.Context, email, password, network string) (*Token, error) {
+	userID, err := c.prove(ctx, freshet.EmailKey(email), password, network)
+	if err != nil {
 		return nil, err
 	}
-	userID, err := c.checkPassword(ctx, email, password)
-	switch {
-	case errors.Is(err, errSignIn):
-		return nil, err
-	case err != nil:
-		c.attempts.abandoned(account, from)
-		return nil, err
+	return c.openSession(ctx, userID, network)
+}
+
+// prove checks the password of an account, within what the network may still try, and returns whose account it is. A wrong
+// password is errSignIn.
+func (c *Catalog) prove(ctx context.Context, emailKey, password, network string) (userID string, err error) {
+	tried, err := c.attempts.begin(c.now(), emailKey, network, func() bool { return c.knowsNetwork(ctx, emailKey, network) })
+	if err != nil {
+		return "", err
 	}
-	c.attempts.succeeded(account, from)
-	return c.openSession(ctx, userID)
+	userID, err = c.checkPassword(ctx, emailKey, password)
+	if !errors.Is(err, errSignIn) {
+		c.attempts.takeBack(tried)
+	}
+	return userID, err
 }
 
 // checkPassword returns whose account it is, or errSignIn.
-func (c *Catalog) checkPassword(ctx context.Context, email, password string) (userID string, err error) {
+func (c *Catalog) checkPassword(ctx context.Context, emailKey, password string) (userID string, err error) {
 	if len(password) > freshet.MaxPassword {
 		return "", errSignIn // nobody has it, so it is not worth hashing
 	}
-	found, err := c.store.AccountByEmail(ctx, freshet.EmailKey(email))
+	found, err := c.store.AccountByEmail(ctx, emailKey)
 	switch {
 	case freshet.KindOf(err) == freshet.NotFound:
 		found = &store.Account{}
@@ -89,7 +95,7 @@ func (c *Catalog) checkPassword(ctx context.Context, email, password string) (us
 	return found.ID, nil
 }
 
-func (c *Catalog) openSession(ctx context.Context, userID string) (*Token, error) {
+func (c *Catalog) openSession(ctx context.Context, userID, network string) (*Token, error) {
 	now := c.now()
 	session := store.Session{ID: freshet.NewID(), UserID: userID, CreatedAt: now, ExpiresAt: now.Add(c.opts.TokenLifetime)}
 	claims := jwt.RegisteredClaims{
@@ -106,6 +112,9 @@ func (c *Catalog) openSession(ctx context.Context, userID string) (*Token, error
 	}
 	err = c.store.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.DropExpiredSessions(userID, now); err != nil {
+			return err
+		}
+		if err := c.rememberNetwork(tx, userID, network); err != nil {
 			return err
 		}
 		return tx.CreateSession(session)

@@ -2,12 +2,8 @@ package catalog
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/freshet-io/freshet"
@@ -56,93 +52,6 @@ func TestHashesQueueAndAClientMayLeaveTheQueue(t *testing.T) {
 	}
 }
 
-func TestEachFailureDoublesTheWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := newAttempts()
-		account := theAccount("ada@example.com")
-		try := func(i int) time.Duration {
-			err := a.begin(time.Now(), account, theAddress(fmt.Sprint(i)))
-			if e, ok := errors.AsType[*freshet.Error](err); ok {
-				return e.RetryAfter
-			}
-			return 0
-		}
-		for i := range freeAccountFailures {
-			if wait := try(i); wait > 0 {
-				t.Fatalf("attempt %d waits %v", i, wait)
-			}
-		}
-		for i, want := range []time.Duration{1, 2, 4, 8, 16, 30, 30, 30} {
-			if wait := try(100 + i); wait != want*time.Second {
-				t.Fatalf("wait %d is %v, want %d s", i, wait, want)
-			}
-			pass(want*time.Second - 1)
-			if try(200+i) != 1 {
-				t.Fatal("admitted too early")
-			}
-			pass(1)
-			if wait := try(300 + i); wait != 0 {
-				t.Fatalf("still waits %v", wait)
-			}
-		}
-		pass(attemptMemory + time.Second)
-		for i := range freeAccountFailures {
-			if wait := try(400 + i); wait > 0 {
-				t.Fatalf("not forgotten: %v", wait)
-			}
-		}
-	})
-}
-
-func TestManyGuessesAtOnceAreNotManyFreeOnes(t *testing.T) {
-	t.Parallel()
-	w := openWorld(t, nil)
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	kinds := map[freshet.Kind]int{}
-	for i := range 50 {
-		wg.Go(func() {
-			_, err := w.SignIn(t.Context(), freshet.FixedAdminEmail, "wrong password", fmt.Sprint(i))
-			mu.Lock()
-			kinds[freshet.KindOf(err)]++
-			mu.Unlock()
-		})
-	}
-	wg.Wait()
-	if kinds[freshet.Unauthenticated] != freeAccountFailures || kinds[freshet.TooManyRequests] != 50-freeAccountFailures {
-		t.Errorf("%v", kinds)
-	}
-}
-
-func TestASignInThatFailsThroughUsIsNoGuess(t *testing.T) {
-	t.Parallel()
-	w := openWorld(t, nil)
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
-	for range 2 * freeAccountFailures {
-		if _, err := w.SignIn(gone, freshet.FixedAdminEmail, freshet.FixedAdminPassword, "a"); err == nil || errors.Is(err, errSignIn) {
-			t.Fatal(err)
-		}
-	}
-	if _, err := w.SignIn(t.Context(), freshet.FixedAdminEmail, freshet.FixedAdminPassword, "a"); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestInventedAccountsDoNotGrowMemory(t *testing.T) {
-	now := time.Now()
-	waiting := &failures{count: 9, last: now, until: now.Add(time.Second)}
-	for name, f := range map[string]*failures{"free": {count: 1, last: now}, "waiting": waiting} {
-		a := newAttempts()
-		for i := range uint32(maxTracked) {
-			a.tracked[guesser{byte(i), byte(i >> 8), byte(i >> 16)}] = f
-		}
-		if err := a.begin(now, theAccount("x"), theAddress("y")); err != nil || len(a.tracked) > 2 {
-			t.Errorf("%s: %d tracked, %v", name, len(a.tracked), err)
-		}
-	}
-}
-
 func TestAPasswordThatIsTooLongIsNeverHashed(t *testing.T) {
 	t.Parallel()
 	w := openWorld(t, nil)
@@ -151,7 +60,7 @@ func TestAPasswordThatIsTooLongIsNeverHashed(t *testing.T) {
 	}
 	_, err := w.SignIn(t.Context(), freshet.FixedAdminEmail, strings.Repeat("x", freshet.MaxPassword+1), "a")
 	wantKind(t, "sign in", err, freshet.Unauthenticated)
-	_, err = w.SignUp(t.Context(), nil, freshet.User{Email: "a@example.com", FirstName: "a", LastName: "b", Language: "fr_FR"}, strings.Repeat("x", freshet.MaxPassword+1))
+	_, err = w.SignUp(t.Context(), nil, freshet.User{Email: "a@example.com", FirstName: "a", LastName: "b", Language: "fr_FR"}, strings.Repeat("x", freshet.MaxPassword+1), "a")
 	wantKind(t, "sign up", err, freshet.Invalid)
 	admin := w.admin()
 	_, err = w.UpdateUser(t.Context(), admin, admin.User.ID, UserChange{Password: new(strings.Repeat("x", freshet.MaxPassword+1))})

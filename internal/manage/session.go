@@ -26,7 +26,7 @@ func (a *api) sessions(h huma.API) {
 		OperationID: "sign-in", Method: http.MethodPut, Path: "/session", Tags: []string{sessionTag},
 		Summary: "Get a token",
 		Description: "The token ends with its time, with `DELETE /session`, with a new password and with a disabled account. " +
-			"After several wrong passwords for an account, or from an address, the next attempt has to wait (429).",
+			"After several wrong passwords for an account from one address, or from an address for any accounts, the next attempt has to wait (429).",
 		Errors: []int{http.StatusUnauthorized},
 	}, a.signIn)
 	handle(a, h, huma.Operation{

@@ -113,7 +113,7 @@ func (a *api) createUser(ctx context.Context, in *struct{ Body newUser }) (*crea
 	b := in.Body
 	u, err := a.Catalog.SignUp(ctx, actor(ctx), freshet.User{
 		Email: b.Email, FirstName: b.FirstName, LastName: b.LastName, Language: b.Language,
-	}, b.Password)
+	}, b.Password, addressOf(ctx))
 	if err != nil {
 		return nil, err
 	}

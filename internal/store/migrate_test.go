@@ -92,6 +92,7 @@ func wantFixture(t *testing.T, s *Store, version int64) {
 	wantSame(t, must(s.Users(ctx, "lovelace", Page{Limit: 10}))(t),
 		Listing[freshet.User]{Items: []freshet.User{user.User}, Total: 1})
 	wantSame(t, *must(s.SessionUser(ctx, "session", created))(t), user.User)
+	wantSame(t, must(s.KnowsNetwork(ctx, "ada@example.com", "network", created))(t), version >= 5)
 	wantSame(t, *must(s.App(ctx, app.ID))(t), app)
 	wantSame(t, must(s.Topics(ctx, app.ID, Page{Limit: 10}))(t), TopicListing{App: withoutKeys(&app),
 		Listing: Listing[freshet.Topic]{Items: []freshet.Topic{poll, post}, Total: 2}})

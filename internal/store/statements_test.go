@@ -78,6 +78,7 @@ func wantOneStatementEach(t *testing.T, s *Store, count *statements) {
 		"Users":          func() error { _, err := s.Users(ctx, "", page); return err },
 		"Users matching": func() error { _, err := s.Users(ctx, "ada", page); return err },
 		"SessionUser":    func() error { _, err := s.SessionUser(ctx, "s", now); return err },
+		"KnowsNetwork":   func() error { _, err := s.KnowsNetwork(ctx, "ada@example.com", "n", now); return err },
 		"App":            func() error { _, err := s.App(ctx, app.ID); return err },
 		"Apps":           func() error { _, err := s.Apps(ctx, user.ID, page); return err },
 		"Topic":          func() error { _, err := s.Topic(ctx, topic.ID); return err },
