@@ -31,7 +31,7 @@ func (c *Catalog) createUser(ctx context.Context, actor *Actor, user freshet.Use
 	if err := freshet.Together(user.Validate(), freshet.ValidatePassword(password)); err != nil {
 		return nil, err
 	}
-	hash, err := c.passwords.hash(ctx, password)
+	hash, err := c.passwords.hash(ctx, network, password)
 	if err != nil {
 		return nil, err
 	}
@@ -87,6 +87,8 @@ func (c *Catalog) checkUser(actor *Actor, id string) error {
 // UserChange is what the owner of an account, or an admin, wants to be different. Nil leaves a value alone.
 type UserChange struct {
 	Email, FirstName, LastName, Language, Password *string
+
+	Network string // where the actor comes from, as for SignIn
 }
 
 // UpdateUser changes an account. A new password ends every session of it, the actor's own included.
@@ -94,7 +96,7 @@ func (c *Catalog) UpdateUser(ctx context.Context, actor *Actor, id string, chang
 	if err := c.checkUser(actor, id); err != nil {
 		return nil, err
 	}
-	hash, badPassword, err := c.newHash(ctx, change.Password)
+	hash, badPassword, err := c.newHash(ctx, change.Network, change.Password)
 	if err != nil {
 		return nil, err
 	}
@@ -116,14 +118,14 @@ func (c *Catalog) UpdateUser(ctx context.Context, actor *Actor, id string, chang
 
 // newHash hashes outside any transaction: it takes tens of milliseconds, and writers wait in line. A password that
 // is against the rules is not hashed; bad says why.
-func (c *Catalog) newHash(ctx context.Context, password *string) (hash string, bad, err error) {
+func (c *Catalog) newHash(ctx context.Context, network string, password *string) (hash string, bad, err error) {
 	if password == nil {
 		return "", nil, nil
 	}
 	if bad := freshet.ValidatePassword(*password); bad != nil {
 		return "", bad, nil
 	}
-	hash, err = c.passwords.hash(ctx, *password)
+	hash, err = c.passwords.hash(ctx, network, *password)
 	return hash, nil, err
 }
 

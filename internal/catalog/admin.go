@@ -67,7 +67,7 @@ func (c *Catalog) otherAdmin(ctx context.Context) error {
 
 // reviewAdmin moves one admin off the fixed defaults if the settings say so, and insists on it in production.
 func (c *Catalog) reviewAdmin(ctx context.Context, admin *store.Account) error {
-	fixedPassword, err := c.passwords.matches(ctx, freshet.FixedAdminPassword, admin.PasswordHash)
+	fixedPassword, err := c.passwords.matches(ctx, "", freshet.FixedAdminPassword, admin.PasswordHash)
 	if err != nil {
 		return err
 	}

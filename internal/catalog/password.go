@@ -7,8 +7,6 @@ import (
 	"runtime"
 
 	"github.com/alexedwards/argon2id"
-
-	"github.com/freshet-io/freshet"
 )
 
 // Hashing is what one password hash costs. The zero value is OWASP's recommendation for argon2id, 19 MiB and two
@@ -26,16 +24,16 @@ func (h Hashing) params() *argon2id.Params {
 }
 
 // passwords hashes and compares, a few at a time: each hash takes 19 MiB and tens of milliseconds of a core, so a
-// flood of sign-ins must queue here instead of eating the machine.
+// flood of sign-ins must queue here instead of eating the machine. The network is that of the one who asks.
 type passwords struct {
 	params *argon2id.Params
-	slots  chan struct{}
+	turns  *turns
 	decoy  string // compared against for accounts that do not exist, so that time does not tell
 }
 
 func newPasswords(cost Hashing) passwords {
 	params := cost.params()
-	return passwords{params: params, slots: make(chan struct{}, runtime.GOMAXPROCS(0)), decoy: decoyHash(params)}
+	return passwords{params: params, turns: newTurns(hashPlaces(runtime.GOMAXPROCS(0))), decoy: decoyHash(params)}
 }
 
 // decoyHash has the form of a real hash, and costs as much to compare with, but takes no time to make: to nobody's
@@ -48,12 +46,12 @@ func decoyHash(hashing *argon2id.Params) string {
 		rawBase64(salt), rawBase64(key))
 }
 
-func (p passwords) hash(ctx context.Context, password string) (string, error) {
-	release, err := p.enter(ctx)
+func (p passwords) hash(ctx context.Context, network, password string) (string, error) {
+	leave, err := p.turns.enter(ctx, network)
 	if err != nil {
 		return "", err
 	}
-	defer release()
+	defer leave()
 	hash, err := argon2id.CreateHash(password, p.params)
 	if err != nil {
 		return "", fmt.Errorf("hash password: %w", err)
@@ -63,12 +61,12 @@ func (p passwords) hash(ctx context.Context, password string) (string, error) {
 
 // matches compares in constant time. An empty hash, of an account that does not exist, matches nothing but takes
 // as long as one that does.
-func (p passwords) matches(ctx context.Context, password, hash string) (bool, error) {
-	release, err := p.enter(ctx)
+func (p passwords) matches(ctx context.Context, network, password, hash string) (bool, error) {
+	leave, err := p.turns.enter(ctx, network)
 	if err != nil {
 		return false, err
 	}
-	defer release()
+	defer leave()
 	known := hash != ""
 	if !known {
 		hash = p.decoy
@@ -78,13 +76,4 @@ func (p passwords) matches(ctx context.Context, password, hash string) (bool, er
 		return false, fmt.Errorf("compare password: %w", err)
 	}
 	return match && known, nil
-}
-
-func (p passwords) enter(ctx context.Context) (release func(), err error) {
-	select {
-	case p.slots <- struct{}{}:
-		return func() { <-p.slots }, nil
-	case <-ctx.Done():
-		return nil, freshet.Wrap(freshet.Unavailable, ctx.Err(), "Too many sign-ins at once; try again")
-	}
 }

@@ -66,7 +66,7 @@ func (c *Catalog) prove(ctx context.Context, emailKey, password, network string)
 	if err != nil {
 		return "", err
 	}
-	userID, err = c.checkPassword(ctx, emailKey, password)
+	userID, err = c.checkPassword(ctx, emailKey, password, network)
 	if !errors.Is(err, errSignIn) {
 		c.attempts.takeBack(tried)
 	}
@@ -74,7 +74,7 @@ func (c *Catalog) prove(ctx context.Context, emailKey, password, network string)
 }
 
 // checkPassword returns whose account it is, or errSignIn.
-func (c *Catalog) checkPassword(ctx context.Context, emailKey, password string) (userID string, err error) {
+func (c *Catalog) checkPassword(ctx context.Context, emailKey, password, network string) (userID string, err error) {
 	if len(password) > freshet.MaxPassword {
 		return "", errSignIn // nobody has it, so it is not worth hashing
 	}
@@ -85,7 +85,7 @@ func (c *Catalog) checkPassword(ctx context.Context, emailKey, password string) 
 	case err != nil:
 		return "", err
 	}
-	match, err := c.passwords.matches(ctx, password, found.PasswordHash)
+	match, err := c.passwords.matches(ctx, network, password, found.PasswordHash)
 	if err != nil {
 		return "", err
 	}

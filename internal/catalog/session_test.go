@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +10,7 @@ import (
 
 func TestAPasswordCostsWhatIsRecommended(t *testing.T) {
 	p := newPasswords(Hashing{})
-	hash, err := p.hash(t.Context(), "correct horse")
+	hash, err := p.hash(t.Context(), "a", "correct horse")
 	if err != nil || !strings.HasPrefix(hash, "$argon2id$v=19$m=19456,t=2,p=1$") {
 		t.Errorf("%s, %v", hash, err)
 	}
@@ -19,44 +18,21 @@ func TestAPasswordCostsWhatIsRecommended(t *testing.T) {
 		t.Errorf("the decoy %s is unlike %s", p.decoy, hash)
 	}
 	for password, want := range map[string]bool{"correct horse": true, "correct horsf": false, "": false} {
-		if got, err := p.matches(t.Context(), password, hash); err != nil || got != want {
+		if got, err := p.matches(t.Context(), "a", password, hash); err != nil || got != want {
 			t.Errorf("%q matches: %v, %v", password, got, err)
 		}
 	}
-	if got, err := p.matches(t.Context(), "anything", ""); err != nil || got {
+	if got, err := p.matches(t.Context(), "a", "anything", ""); err != nil || got {
 		t.Errorf("nobody's password matches: %v, %v", got, err)
-	}
-}
-
-func TestHashesQueueAndAClientMayLeaveTheQueue(t *testing.T) {
-	p := newPasswords(cheap)
-	for range cap(p.slots) {
-		p.slots <- struct{}{} // everybody is busy
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := p.hash(ctx, "x"); freshet.KindOf(err) != freshet.Unavailable {
-		t.Errorf("hash: %v", err)
-	}
-	if _, err := p.matches(ctx, "x", ""); freshet.KindOf(err) != freshet.Unavailable {
-		t.Errorf("matches: %v", err)
-	}
-	done := make(chan error)
-	go func() {
-		_, err := p.hash(t.Context(), "x")
-		done <- err
-	}()
-	<-p.slots
-	if err := <-done; err != nil {
-		t.Error(err)
 	}
 }
 
 func TestAPasswordThatIsTooLongIsNeverHashed(t *testing.T) {
 	t.Parallel()
 	w := openWorld(t, nil)
-	for range cap(w.passwords.slots) {
-		w.passwords.slots <- struct{}{} // whoever hashes now waits for ever
+	for range w.passwords.turns.places { // whoever hashes now waits for ever
+		_, err := w.passwords.turns.enter(t.Context(), "a")
+		w.check(err)
 	}
 	_, err := w.SignIn(t.Context(), freshet.FixedAdminEmail, strings.Repeat("x", freshet.MaxPassword+1), "a")
 	wantKind(t, "sign in", err, freshet.Unauthenticated)

@@ -94,7 +94,8 @@ func (a *api) requireUser(ctx huma.Context, next func(huma.Context)) {
 		return
 	}
 	keepPrivate(ctx)
-	next(huma.WithValue(ctx, actorKey{}, who))
+	ctx = huma.WithValue(ctx, actorKey{}, who)
+	next(huma.WithValue(ctx, addressKey{}, address(ctx)))
 }
 
 // meter counts callers without an account by their address, and knows those who bring a token all the same.
@@ -120,6 +121,7 @@ func keepPrivate(ctx huma.Context) {
 
 type addressKey struct{}
 
+// addressOf returns where the request comes from; see httpkit.ClientAddress.
 func addressOf(ctx context.Context) string {
 	text, _ := ctx.Value(addressKey{}).(string)
 	return text

@@ -132,7 +132,9 @@ func (a *api) updateUser(ctx context.Context, in *struct {
 	UserPath
 	Body userPatch
 }) (*body[user], error) {
-	u, err := a.Catalog.UpdateUser(ctx, actor(ctx), in.UserID, in.Body.change())
+	change := in.Body.change()
+	change.Network = addressOf(ctx)
+	u, err := a.Catalog.UpdateUser(ctx, actor(ctx), in.UserID, change)
 	if err != nil {
 		return nil, err
 	}
