@@ -33,6 +33,7 @@ const (
 	RevokedCredential   // renewed since
 	ExpiredCredential   // too old
 	AccountDisabled     // the account is switched off
+	Forbidden           // we know who it is, and this is not for them
 	ConnectionLimit     // too many connections at once
 	MessageLimit        // the month's messages are used up
 	TooManyRequests     // over a rate; RetryAfter says when to come back

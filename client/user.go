@@ -40,13 +40,15 @@ type NewUser struct {
 	Language  string `json:"language"`
 }
 
-// UserChange changes what is set in it. A new password ends every token of the user.
+// UserChange changes what is set in it. A new password ends every token of the user. Who changes the own e-mail or password
+// gives the current password too.
 type UserChange struct {
-	Email     Value[string] `json:"email,omitzero"`
-	Password  Value[string] `json:"password,omitzero"`
-	FirstName Value[string] `json:"first_name,omitzero"`
-	LastName  Value[string] `json:"last_name,omitzero"`
-	Language  Value[string] `json:"language,omitzero"`
+	Email           Value[string] `json:"email,omitzero"`
+	Password        Value[string] `json:"password,omitzero"`
+	CurrentPassword Value[string] `json:"current_password,omitzero"`
+	FirstName       Value[string] `json:"first_name,omitzero"`
+	LastName        Value[string] `json:"last_name,omitzero"`
+	Language        Value[string] `json:"language,omitzero"`
 }
 
 // CreateUser signs somebody up.

@@ -340,7 +340,7 @@ func (a *anyNode) checkAccounts(round string) {
 	if total := user.api(200, "GET", "/apps", nil)["total"]; total != 1.0 {
 		a.t.Fatalf("%v apps are listed", total)
 	}
-	user.api(200, "PATCH", "/users/"+id, map[string]string{"password": "another horse battery"})
+	user.api(200, "PATCH", "/users/"+id, map[string]string{"password": "another horse battery", "current_password": "correct horse battery"})
 	other := &anyNode{t: a.t, c: a.c}
 	other.token, _ = other.api(200, "PUT", "/session", map[string]string{"email": round + "@example.com", "password": "another horse battery"})["token"].(string)
 	other.api(204, "DELETE", "/session", nil)

@@ -128,6 +128,36 @@ func TestADayAtTheCommandLine(t *testing.T) {
 	}
 }
 
+func TestOnesOwnPasswordIsChangedWithTheCurrentOneAtTheCommandLine(t *testing.T) {
+	d := signedIn(t, start(t))
+	for stdin, want := range map[string]struct {
+		code   int
+		stderr string
+	}{
+		"":                                    {2, "there is no password on stdin"},
+		"wrong password\nanother password\n":  {3, "The current password is wrong"},
+		"freshet-admin\nshort\n":              {2, "must have at least 8 characters"},
+		"freshet-admin\nanother password\r\n": {0, ""},
+	} {
+		d := signedIn(t, start(t))
+		got := d.run(stdin, "users", "update", "me", "--current-password-stdin", "--password-stdin")
+		if got.code != want.code || !strings.Contains(got.stderr, want.stderr) || strings.Contains(got.stderr, "freshet login") {
+			t.Errorf("%q: %+v", stdin, got)
+		}
+		if want.code == 0 {
+			d.must("another password", "login", "--email", "admin@freshet.local", "--password-stdin")
+		}
+	}
+	if got := d.run("", "users", "update", "me", "--email", "root@example.com"); got.code != 2 || !strings.Contains(got.stderr, "--current-password-stdin") {
+		t.Errorf("nobody to ask: %+v", got)
+	}
+	d.must("freshet-admin\n", "users", "update", "me", "--email", "root@example.com", "--current-password-stdin")
+	if got := d.run("short\n", "users", "update", "me", "--password-stdin"); got.code != 2 || !strings.Contains(got.stderr, "at least 8 characters") {
+		t.Errorf("a short one: %+v", got)
+	}
+	d.must("", "users", "update", "me", "--last-name", "King")
+}
+
 func TestContextsAreKeptForTheirOwnerOnly(t *testing.T) {
 	d := signedIn(t, start(t))
 	file := filepath.Join(d.home, ".config", "freshet", "contexts.json")

@@ -33,7 +33,7 @@ async function open(options = {}) {
   page.on('pageerror', e => problems.push(`script failed at ${page.url()}: ${e}`));
   page.on('dialog', d => { problems.push(`a dialog of the browser: ${d.message()}`); void d.dismiss(); });
   page.on('console', m => {
-    const expected = /status of (400|401|404|405|409)/.test(m.text()) || bearWith.test(m.text());
+    const expected = /status of (400|401|403|404|405|409)/.test(m.text()) || bearWith.test(m.text());
     if ((m.type() === 'error' || /Content Security Policy|Trusted/i.test(m.text())) && !expected) problems.push(`complains at ${page.url()}: ${m.text()}`);
   });
   await page.addInitScript(() => {
@@ -666,6 +666,23 @@ async function account(page) {
   await page.getByRole('button', { name: 'Save profile' }).click();
   await page.getByRole('link', { name: 'Augusta Lovelace' }).waitFor();
   await picture(page, '21-account', { full: true });
+  // Another e-mail and another password need the current one.
+  expect(await page.getByLabel('Current password').count() === 1, 'the profile asks for a password before the e-mail is another');
+  await page.getByLabel('E-mail').fill('augusta@example.com');
+  expect(await page.getByLabel('Current password').count() === 2, 'another e-mail needs no password');
+  await page.getByLabel('E-mail').fill(ada.email);
+  await page.getByLabel('Current password').fill('wrong password');
+  await page.getByLabel('New password').fill('another horse battery');
+  await page.getByLabel('Once more').fill('another horse battery');
+  await page.getByRole('button', { name: 'Change password' }).click();
+  await page.getByText('is wrong').waitFor();
+  await page.getByLabel('Current password').fill(ada.password);
+  await page.getByRole('button', { name: 'Change password' }).click();
+  await page.getByText('Your password is new').waitFor();
+  ada.password = 'another horse battery';
+  await signIn(page, ada);
+  await heading(page, 'Hello, Augusta');
+  await page.getByRole('link', { name: 'Augusta Lovelace' }).click();
   // Somebody ends the session elsewhere: the next click leads to the sign-in page, and from there back.
   const other = (await api('PUT', '/session', ada)).body.token;
   await page.getByRole('button', { name: 'Sign out everywhere' }).click();

@@ -88,17 +88,65 @@ func (c *Catalog) checkUser(actor *Actor, id string) error {
 type UserChange struct {
 	Email, FirstName, LastName, Language, Password *string
 
-	Network string // where the actor comes from, as for SignIn
+	CurrentPassword *string // which owners give to change e-mail or password
+	Network         string  // where the actor comes from, as for SignIn
 }
 
-// UpdateUser changes an account. A new password ends every session of it, the actor's own included.
+// errCurrentPassword answers a wrong current password: the token is good, so it is no reason to sign in again.
+var errCurrentPassword = &freshet.Error{Kind: freshet.Forbidden, Msg: "The current password is wrong",
+	Fields: []freshet.FieldError{{Field: currentPassword, Message: "is wrong"}}}
+
+const currentPassword = "current_password"
+
+// UpdateUser changes an account. A new password ends every session of it, the actor's own included. Whoever changes the own
+// password or e-mail proves to know the current password: a token alone, found in an open tab, must not be enough to take the
+// account over.
 func (c *Catalog) UpdateUser(ctx context.Context, actor *Actor, id string, change UserChange) (*freshet.User, error) {
 	if err := c.checkUser(actor, id); err != nil {
 		return nil, err
 	}
-	hash, badPassword, err := c.newHash(ctx, change.Network, change.Password)
-	if err != nil {
-		return nil, err
+	if !change.needsProof(actor, id) {
+		return c.updateUser(ctx, actor, id, change, nil)
+	}
+	bad := freshet.Together(checkNew(change.Password), checkCurrent(change.CurrentPassword))
+	if bad == nil {
+		if err := c.proveCurrent(ctx, actor, change); err != nil {
+			return nil, err
+		}
+	}
+	return c.updateUser(ctx, actor, id, change, bad)
+}
+
+// needsProof reports whether the actor changes what its own account is entered with.
+func (u *UserChange) needsProof(actor *Actor, id string) bool {
+	return actor.User.ID == id && (u.Password != nil || u.Email != nil && *u.Email != actor.User.Email)
+}
+
+func checkCurrent(password *string) error {
+	if password == nil || *password == "" {
+		return freshet.InvalidField(currentPassword, "is required to change your own password or e-mail")
+	}
+	return nil
+}
+
+// proveCurrent counts a wrong password like a failed sign-in: a token must not be a way to guess it.
+func (c *Catalog) proveCurrent(ctx context.Context, actor *Actor, change UserChange) error {
+	_, err := c.prove(ctx, freshet.EmailKey(actor.User.Email), *change.CurrentPassword, change.Network)
+	if errors.Is(err, errSignIn) {
+		return errCurrentPassword
+	}
+	return err
+}
+
+// updateUser changes an account, unless something was found to be bad about the change already.
+func (c *Catalog) updateUser(ctx context.Context, actor *Actor, id string, change UserChange, bad error) (*freshet.User, error) {
+	bad = freshet.Together(bad, checkNew(change.Password))
+	hash := ""
+	if bad == nil && change.Password != nil {
+		var err error // hashing takes tens of milliseconds, and writers wait in line: not in the transaction
+		if hash, err = c.passwords.hash(ctx, change.Network, *change.Password); err != nil {
+			return nil, err
+		}
 	}
 	return c.changeUser(ctx, actor, id, act{name: "user.update"}, func(tx *store.Tx, a *store.Account) error {
 		set(&a.Email, change.Email)
@@ -106,8 +154,8 @@ func (c *Catalog) UpdateUser(ctx context.Context, actor *Actor, id string, chang
 		set(&a.LastName, change.LastName)
 		set(&a.Language, change.Language)
 		switch {
-		case badPassword != nil:
-			return freshet.Together(a.Validate(), badPassword) // one answer names everything
+		case bad != nil:
+			return freshet.Together(a.Validate(), bad) // one answer names everything
 		case hash == "":
 			return nil
 		}
@@ -116,17 +164,11 @@ func (c *Catalog) UpdateUser(ctx context.Context, actor *Actor, id string, chang
 	})
 }
 
-// newHash hashes outside any transaction: it takes tens of milliseconds, and writers wait in line. A password that
-// is against the rules is not hashed; bad says why.
-func (c *Catalog) newHash(ctx context.Context, network string, password *string) (hash string, bad, err error) {
+func checkNew(password *string) error {
 	if password == nil {
-		return "", nil, nil
+		return nil
 	}
-	if bad := freshet.ValidatePassword(*password); bad != nil {
-		return "", bad, nil
-	}
-	hash, err = c.passwords.hash(ctx, network, *password)
-	return hash, nil, err
+	return freshet.ValidatePassword(*password)
 }
 
 func set[T any](field *T, value *T) {

@@ -87,7 +87,7 @@ func (c *Catalog) reviewAdmin(ctx context.Context, admin *store.Account) error {
 	if change == (UserChange{}) {
 		return nil
 	}
-	if _, err := c.UpdateUser(ctx, &Actor{User: admin.User}, admin.ID, change); err != nil {
+	if _, err := c.updateUser(ctx, &Actor{User: admin.User}, admin.ID, change, nil); err != nil {
 		return fmt.Errorf("set admin.email and admin.password: %w", err)
 	}
 	c.log.Info("admin took over the settings", "email", c.opts.AdminEmail)

@@ -29,6 +29,7 @@ var exitCodes = map[freshet.Kind]int{
 	freshet.RevokedCredential:   3,
 	freshet.ExpiredCredential:   3,
 	freshet.AccountDisabled:     3,
+	freshet.Forbidden:           3,
 
 	// Something that does not exist.
 	freshet.NotFound:      4,

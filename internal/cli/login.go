@@ -108,23 +108,38 @@ func (p *process) credentials(ctx context.Context, cmd *cobra.Command, email str
 		if email == "" {
 			return "", "", usage(cmd, "--password-stdin needs --email too")
 		}
-		line, err := in.ReadString('\n')
-		if err != nil && line == "" {
-			return "", "", freshet.Errorf(freshet.Invalid, "there is no password on stdin")
-		}
-		return email, strings.TrimRight(line, "\r\n"), nil
+		password, err = passwordLine(in)
+		return email, password, err
 	}
-	terminal, ok := p.stdin.(interface{ Fd() uintptr })
-	if !ok || !term.IsTerminal(int(terminal.Fd())) {
-		return "", "", usage(cmd, "there is no terminal to ask for the password; use --password-stdin")
+	fd, err := p.terminal(cmd, "--password-stdin")
+	if err != nil {
+		return "", "", err
 	}
 	if email == "" {
 		if email, err = p.askLine(ctx, in, "E-mail: "); err != nil {
 			return "", "", err
 		}
 	}
-	password, err = p.askSecret(ctx, int(terminal.Fd()), "Password: ")
+	password, err = p.askSecret(ctx, fd, "Password: ")
 	return email, password, err
+}
+
+// passwordLine reads a password that stands on a line of its own.
+func passwordLine(in *bufio.Reader) (string, error) {
+	line, err := in.ReadString('\n')
+	if err != nil && line == "" {
+		return "", freshet.Errorf(freshet.Invalid, "there is no password on stdin")
+	}
+	return strings.TrimRight(line, "\r\n"), nil
+}
+
+// terminal is where people are asked; who has none is told which flag to use.
+func (p *process) terminal(cmd *cobra.Command, flag string) (fd int, err error) {
+	terminal, ok := p.stdin.(interface{ Fd() uintptr })
+	if !ok || !term.IsTerminal(int(terminal.Fd())) {
+		return 0, usage(cmd, "there is no terminal to ask for the password; use %s", flag)
+	}
+	return int(terminal.Fd()), nil
 }
 
 func (p *process) askLine(ctx context.Context, in *bufio.Reader, prompt string) (string, error) {

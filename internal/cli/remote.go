@@ -138,7 +138,7 @@ func (r *remote) signedIn() (*client.Client, error) {
 var kinds = map[int]freshet.Kind{
 	http.StatusBadRequest:            freshet.Invalid,
 	http.StatusUnauthorized:          freshet.Unauthenticated,
-	http.StatusForbidden:             freshet.Unauthenticated,
+	http.StatusForbidden:             freshet.Forbidden,
 	http.StatusNotFound:              freshet.NotFound,
 	http.StatusMethodNotAllowed:      freshet.MethodNotAllowed,
 	http.StatusConflict:              freshet.Conflict,

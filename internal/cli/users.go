@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"bufio"
+	"errors"
+	"net/http"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -211,10 +214,11 @@ func (f *accountFlags) change(k *call) (change client.AccountChange, any bool) {
 func newUserUpdate(p *process) *cobra.Command {
 	var f userFlags
 	var a accountFlags
-	newPassword := false
+	var secrets newSecrets
 	return verb{
 		use: "update USER", short: "Change a user",
-		long: `Change a user. What no flag names stays as it is. Admins may also disable an account and set its quotas.`,
+		long: `Change a user. What no flag names stays as it is. To change your own e-mail or password, your current password is asked
+for; --current-password-stdin reads it. Admins may also disable an account and set its quotas.`,
 		example: `# Another name
 freshet users update me --last-name King
 
@@ -225,8 +229,9 @@ freshet users update me --new-password
 freshet users update bob@example.com --connections 100`,
 		flags: func(cmd *cobra.Command) {
 			addText(cmd.Flags(), &f.email, "email", "EMAIL", "Another e-mail")
-			cmd.Flags().BoolVar(&newPassword, "new-password", false, "Ask for another password")
+			cmd.Flags().BoolVar(&secrets.ask, "new-password", false, "Ask for another password")
 			f.add(cmd)
+			secrets.add(cmd)
 			a.add(cmd)
 		},
 		run: func(k *call) error {
@@ -238,15 +243,12 @@ freshet users update bob@example.com --connections 100`,
 			if err != nil {
 				return err
 			}
-			if newPassword || f.passwordStdin {
-				_, password, err := k.out.p.credentials(k.ctx, k.cmd, user.Email, f.passwordStdin)
-				if err != nil {
-					return err
-				}
-				change.Password = client.Set(password)
+			secrets.stdin = f.passwordStdin
+			if err := secrets.fill(k, &change); err != nil {
+				return err
 			}
 			if change != (client.UserChange{}) {
-				if user, err = k.c.UpdateUser(k.ctx, user.ID, change); err != nil {
+				if user, err = secrets.update(k, user.ID, change); err != nil {
 					return err
 				}
 			}
@@ -258,6 +260,70 @@ freshet users update bob@example.com --connections 100`,
 			return showUser(k, user)
 		},
 	}.command(p)
+}
+
+// newSecrets are the passwords that a change needs.
+type newSecrets struct {
+	ask, stdin, currentStdin bool
+}
+
+func (s *newSecrets) add(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&s.currentStdin, "current-password-stdin", false, "Read your current password from stdin, on the line before a new one")
+}
+
+// fill adds the passwords that flags ask for.
+func (s *newSecrets) fill(k *call, change *client.UserChange) error {
+	in := bufio.NewReader(k.out.p.stdin)
+	if s.currentStdin {
+		current, err := passwordLine(in)
+		if err != nil {
+			return err
+		}
+		change.CurrentPassword = client.Set(current)
+	}
+	switch {
+	case s.stdin:
+		password, err := passwordLine(in)
+		if err != nil {
+			return err
+		}
+		change.Password = client.Set(password)
+	case s.ask:
+		password, err := s.question(k, "--password-stdin", "New password: ")
+		if err != nil {
+			return err
+		}
+		change.Password = client.Set(password)
+	}
+	return nil
+}
+
+// update changes a user, and asks for the current password once the server wants it: only the server knows whose token this is.
+func (s *newSecrets) update(k *call, id string, change client.UserChange) (*client.User, error) {
+	user, err := k.c.UpdateUser(k.ctx, id, change)
+	if s.currentStdin || !wantsCurrentPassword(err) {
+		return user, err
+	}
+	current, err := s.question(k, "--current-password-stdin", "Current password: ")
+	if err != nil {
+		return nil, err
+	}
+	change.CurrentPassword = client.Set(current)
+	return k.c.UpdateUser(k.ctx, id, change)
+}
+
+func (s *newSecrets) question(k *call, flag, prompt string) (string, error) {
+	fd, err := k.out.p.terminal(k.cmd, flag)
+	if err != nil {
+		return "", err
+	}
+	return k.out.p.askSecret(k.ctx, fd, prompt)
+}
+
+// wantsCurrentPassword reports whether nothing else is wrong with a request than that it lacks the current password.
+func wantsCurrentPassword(err error) bool {
+	e, ok := errors.AsType[*client.Error](err)
+	return ok && e.Status == http.StatusBadRequest && len(e.Fields) == 1 && e.Fields[0].Field == "current_password"
 }
 
 func newUserDelete(p *process) *cobra.Command {

@@ -30,6 +30,7 @@ var statuses = map[freshet.Kind]int{
 	freshet.RevokedCredential:   http.StatusUnauthorized,
 	freshet.ExpiredCredential:   http.StatusUnauthorized,
 	freshet.AccountDisabled:     http.StatusUnauthorized,
+	freshet.Forbidden:           http.StatusForbidden,
 	freshet.ConnectionLimit:     http.StatusTooManyRequests,
 	freshet.MessageLimit:        http.StatusTooManyRequests,
 	freshet.TooManyRequests:     http.StatusTooManyRequests,

@@ -142,14 +142,14 @@ func TestAnEMailIsUniqueInAnyCase(t *testing.T) {
 	eve := s.signUp()
 	for _, a := range []*answer{
 		s.stranger().call("POST", "/users", userBody("ADA@example.com", nil)).want(409),
-		eve.call("PATCH", "/users/"+eve.id, map[string]any{"email": "Ada@Example.com"}).want(409),
+		eve.call("PATCH", "/users/"+eve.id, map[string]any{"email": "Ada@Example.com", "current_password": password}).want(409),
 	} {
 		if diff := cmp.Diff(map[string]string{"email": "is taken"}, a.faults()); diff != "" {
 			t.Error(diff)
 		}
 	}
-	eve.call("PATCH", "/users/"+eve.id, map[string]any{"email": "Eve@example.com"}).want(200)
-	eve.call("PATCH", "/users/"+eve.id, map[string]any{"email": "EVE@example.com"}).want(200)
+	eve.call("PATCH", "/users/"+eve.id, map[string]any{"email": "Eve@example.com", "current_password": password}).want(200)
+	eve.call("PATCH", "/users/"+eve.id, map[string]any{"email": "EVE@example.com", "current_password": password}).want(200)
 	eve.signIn("eve@example.com", password).want(200)
 }
 

@@ -142,6 +142,62 @@ func TestACrowdOfGuessersIsSlowedAndKeepsOutNobodyWhoWasThereBefore(t *testing.T
 	office.signIn(email, password).want(429)
 }
 
+func TestOnesOwnPasswordAndEMailNeedTheCurrentPassword(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	c, admin := s.signUp(), s.admin()
+	own := "/users/" + c.id
+	email := c.call("GET", own, nil).want(200).text("email")
+	for _, change := range []map[string]any{
+		{"password": "another password"}, {"email": "other@example.com"},
+		{"password": "another password", "current_password": ""}, {"email": "other@example.com", "current_password": nil},
+		{"password": "short", "email": "other@example.com"}, {"email": strings.ToUpper(email)},
+	} {
+		faults := c.call("PATCH", own, change).want(400).faults()
+		if faults["current_password"] == "" || (change["password"] == "short") != (faults["password"] != "") {
+			t.Errorf("%v: %v", change, faults)
+		}
+	}
+	if faults := c.call("PATCH", own, map[string]any{"password": "short", "current_password": password}).want(400).faults(); len(faults) != 1 || faults["password"] == "" {
+		t.Errorf("a short one: %v", faults)
+	}
+	for _, wrong := range []string{"wrong password", strings.Repeat("x", 1000)} {
+		a := c.call("PATCH", own, map[string]any{"password": "another password", "current_password": wrong}).want(403)
+		if faults := a.faults(); faults["current_password"] != "is wrong" {
+			t.Errorf("%v", faults)
+		}
+	}
+	c.call("PATCH", own, map[string]any{"first_name": "Grace", "email": email}).want(200)
+	c.call("PATCH", own, map[string]any{"first_name": "Grace", "current_password": "whatever"}).want(200)
+	c.signIn(email, password).want(200)
+	c.call("PATCH", own, map[string]any{"email": "new@example.com", "current_password": password}).want(200)
+	c.call("PATCH", own, map[string]any{"password": "another password", "current_password": password}).want(200)
+	c.signIn("new@example.com", "another password").want(200)
+
+	admin.call("PATCH", own, map[string]any{"password": password, "email": email}).want(200)
+	c.signIn(email, password).want(200)
+	admin.call("PATCH", "/users/"+admin.id, map[string]any{"password": "another password"}).want(400)
+	admin.call("PATCH", "/users/"+admin.id, map[string]any{"password": "another password", "current_password": freshet.FixedAdminPassword}).want(200)
+}
+
+func TestATokenIsNoWayToGuessThePassword(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	c := s.signUp()
+	email := c.call("GET", "/users/"+c.id, nil).want(200).text("email")
+	thief := *c
+	thief.remote = "198.51.100.1:1"
+	for range 5 {
+		thief.call("PATCH", "/users/"+c.id, map[string]any{"password": "another password", "current_password": "wrong password"}).want(403)
+	}
+	a := thief.call("PATCH", "/users/"+c.id, map[string]any{"password": "another password", "current_password": password}).want(429)
+	if a.header.Get("Retry-After") != "1" {
+		t.Errorf("%v", a.header)
+	}
+	thief.signIn(email, password).want(429)
+	c.signIn(email, password).want(200)
+}
+
 func TestAnAccountThatAnAdminMadeIsNotKnownToTheAdminsNetwork(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

@@ -57,8 +57,9 @@ func userInputs() []badInput {
 			"first_name": required, "language": "must be a locale like fr_FR"}},
 
 		{"null everywhere", "PATCH", "/users/{user}", `{"email":null,"password":null,"first_name":null,"last_name":null,"language":null}`,
-			map[string]string{"email": required, "password": required, "first_name": required, "last_name": required, "language": required}},
-		{"bad password and bad name", "PATCH", "/users/{user}", `{"password":"hunter2","first_name":" "}`,
+			map[string]string{"email": required, "password": required, "first_name": required, "last_name": required, "language": required,
+				"current_password": "is required to change your own password or e-mail"}},
+		{"bad password and bad name", "PATCH", "/users/{user}", `{"password":"hunter2","current_password":"x","first_name":" "}`,
 			map[string]string{"password": "must have at least 8 characters", "first_name": "must not be blank"}},
 		{"role", "PATCH", "/users/{user}", `{"role":"admin"}`, map[string]string{"role": unknown}},
 		{"types", "PATCH", "/users/{user}", `{"email":1,"password":true,"first_name":[],"last_name":{},"language":1.5}`,

@@ -169,7 +169,7 @@ func TestATokenEndsWithWhatItStandsFor(t *testing.T) {
 	email = changed.call("GET", "/users/"+changed.id, nil).want(200).text("email")
 	second := *changed
 	second.token = changed.signIn(email, password).want(200).text("token")
-	changed.call("PATCH", "/users/"+changed.id, map[string]any{"password": "another password"}).want(200)
+	changed.call("PATCH", "/users/"+changed.id, map[string]any{"password": "another password", "current_password": password}).want(200)
 	changed.call("GET", "/apps", nil).want(401)
 	second.call("GET", "/apps", nil).want(401)
 	changed.signIn(email, password).want(401)

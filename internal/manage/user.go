@@ -22,6 +22,7 @@ type newUser struct {
 type userPatch struct {
 	Email     optional[string] `json:"email,omitempty" example:"ada@example.com" doc:"Unique, in any case"`
 	Password  optional[string] `json:"password,omitempty" writeOnly:"true" example:"battery horse correct" doc:"A new password ends every token of the user"`
+	Current   optional[string] `json:"current_password,omitempty" writeOnly:"true" example:"correct horse battery" doc:"The password until now; required to change your own e-mail or password"`
 	FirstName optional[string] `json:"first_name,omitempty" example:"Augusta Ada"`
 	LastName  optional[string] `json:"last_name,omitempty" example:"King"`
 	Language  optional[string] `json:"language,omitempty" example:"fr_FR" doc:"A locale like fr_FR"`
@@ -29,11 +30,12 @@ type userPatch struct {
 
 func (p *userPatch) change() catalog.UserChange {
 	return catalog.UserChange{
-		Email:     p.Email.change(),
-		Password:  p.Password.change(),
-		FirstName: p.FirstName.change(),
-		LastName:  p.LastName.change(),
-		Language:  p.Language.change(),
+		Email:           p.Email.change(),
+		Password:        p.Password.change(),
+		CurrentPassword: p.Current.change(),
+		FirstName:       p.FirstName.change(),
+		LastName:        p.LastName.change(),
+		Language:        p.Language.change(),
 	}
 }
 
@@ -93,8 +95,10 @@ func (a *api) users(h huma.API) {
 	}, a.getUser)
 	handle(a, h, huma.Operation{
 		OperationID: "update-user", Method: http.MethodPatch, Path: "/users/{user_id}", Tags: tags, Security: signedIn,
-		Summary: "Change a user", Description: "Members that are left out stay as they are.",
-		Errors:      []int{http.StatusConflict},
+		Summary: "Change a user",
+		Description: "Members that are left out stay as they are. Whoever changes the own e-mail or password sends `current_password` along; " +
+			"a wrong one answers 403 and counts like a failed sign-in. Admins need none for others.",
+		Errors:      []int{http.StatusConflict, http.StatusForbidden},
 		RequestBody: bodyExamples(example{"Another name", map[string]any{"first_name": "Augusta Ada", "last_name": "King"}}),
 	}, a.updateUser)
 	handle(a, h, huma.Operation{

@@ -27,6 +27,7 @@ var codes = map[freshet.Kind]int{
 	freshet.RevokedCredential:   40111,
 	freshet.ExpiredCredential:   40112,
 	freshet.AccountDisabled:     40120,
+	freshet.Forbidden:           40100,
 	freshet.ConnectionLimit:     40121,
 	freshet.MessageLimit:        40122,
 	freshet.TooManyRequests:     40121,

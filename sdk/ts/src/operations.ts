@@ -574,6 +574,8 @@ export type UserPage = {
 };
 
 export type UserPatch = {
+  /** The password until now; required to change your own e-mail or password */
+  current_password?: string;
   /** Unique, in any case */
   email?: string;
   first_name?: string;

@@ -31,8 +31,9 @@ export function Account() {
 
 function Profile({ user }: { user: User }) {
   const before = { first_name: user.first_name, last_name: user.last_name, email: user.email, language: user.language };
-  const [form, setForm] = useState(before);
+  const [form, setForm] = useState(before), [current, setCurrent] = useState('');
   const task = useTask();
+  const otherEmail = form.email !== before.email;
   const set = (k: keyof typeof form) => (v: string): void => { task.clear(); setForm(f => ({ ...f, [k]: v })); };
   const wrong = { first_name: checkText(form.first_name, 100), last_name: checkText(form.last_name, 100), email: checkEmail(form.email), language: checkLocale(form.language) };
   const say = (k: keyof typeof form): string | undefined => task.error?.field(k) ?? wrong[k];
@@ -40,7 +41,9 @@ function Profile({ user }: { user: User }) {
     <Card title="Profile">
       <Form onSubmit={() => {
         if (!Object.values(wrong).some(Boolean)) task.run(async () => {
-          me.value = await call<User>('PATCH', '/users/' + id(user.id), { body: onlyChanged(form, before) });
+          const body = onlyChanged(form, before);
+          me.value = await call<User>('PATCH', '/users/' + id(user.id), { body: otherEmail ? { ...body, current_password: current } : body });
+          setCurrent('');
           toast('Saved');
         });
       }}>
@@ -52,34 +55,41 @@ function Profile({ user }: { user: User }) {
           <Input label="E-mail" type="email" autocomplete="email" value={form.email} onInput={set('email')} error={say('email')} hint="You sign in with it" />
           <Input label="Language" value={form.language} onInput={set('language')} error={say('language')} hint="A locale like fr_FR" />
         </div>
-        <FormError error={task.error} shown={Object.keys(form)} />
-        <footer><Button type="submit" kind="primary" busy={task.busy}>Save profile</Button></footer>
+        {otherEmail && <CurrentPassword value={current} onInput={v => { task.clear(); setCurrent(v); }} error={task.error} hint="Another e-mail needs it" />}
+        <FormError error={task.error} shown={[...Object.keys(form), 'current_password']} />
+        <footer><Button type="submit" kind="primary" busy={task.busy} disabled={otherEmail && !current}>Save profile</Button></footer>
       </Form>
     </Card>
   );
 }
 
+// Whoever finds an open tab must not be able to take the account over.
+function CurrentPassword({ value, onInput, error, hint }: { value: string; onInput: (v: string) => void; error: Failure | undefined; hint?: string }) {
+  return <Input label="Current password" type="password" autocomplete="current-password" value={value} onInput={onInput} error={error?.field('current_password')} hint={hint} />;
+}
+
 function Password({ user }: { user: User }) {
-  const [password, setPassword] = useState(''), [again, setAgain] = useState('');
+  const [current, setCurrent] = useState(''), [password, setPassword] = useState(''), [again, setAgain] = useState('');
   const task = useTask();
   const wrong = password ? checkPassword(password) : undefined, differs = again && again !== password ? 'is not the same' : undefined;
   return (
     <Card title="Password">
       <Form onSubmit={() => {
-        if (!password || wrong || again !== password) return;
+        if (!current || !password || wrong || again !== password) return;
         task.run(async () => {
-          await call('PATCH', '/users/' + id(user.id), { body: { password } });
+          await call('PATCH', '/users/' + id(user.id), { body: { password, current_password: current } });
           end();
           notice.value = 'Your password is new. Sign in with it.';
           navigate('/signin', true);
         });
       }}>
+        <CurrentPassword value={current} onInput={v => { task.clear(); setCurrent(v); }} error={task.error} />
         <div class="pair">
           <Input label="New password" type="password" autocomplete="new-password" value={password} onInput={setPassword} error={task.error?.field('password') ?? wrong} hint="At least 8 characters" />
           <Input label="Once more" type="password" autocomplete="new-password" value={again} onInput={setAgain} error={differs} />
         </div>
-        <FormError error={task.error} shown={['password']} />
-        <footer><span class="hint">A new password ends every session, this one included.</span><Button type="submit" kind="primary" busy={task.busy} disabled={!password || !!wrong || again !== password}>Change password</Button></footer>
+        <FormError error={task.error} shown={['password', 'current_password']} />
+        <footer><span class="hint">A new password ends every session, this one included.</span><Button type="submit" kind="primary" busy={task.busy} disabled={!current || !password || !!wrong || again !== password}>Change password</Button></footer>
       </Form>
     </Card>
   );
