@@ -52,6 +52,10 @@ const (
 	SourceUnknownHost  // its name is not known
 	SourceUnreadable   // its answer is not JSON, too large, or does not fit the topic
 
+	// What an account or an app may not have more of. Nodes tell each other kinds by number: new ones come last.
+	TopicLimit    // as many topics as the quota allows
+	DocumentLimit // documents as long together as the quota allows
+
 	numKinds
 )
 

@@ -27,6 +27,7 @@ var sourceKinds = map[string]Kind{
 	"unknown_host": SourceUnknownHost,
 	"unreadable":   SourceUnreadable,
 	"gone":         TopicGone,
+	"quota":        DocumentLimit,
 }
 
 type sourceFailureForm struct {

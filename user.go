@@ -45,13 +45,17 @@ type Quotas struct {
 	Connections       int64
 	MessagesPerMonth  int64
 	RequestsPerMinute int64
+	Topics            int64
+	DocumentBytes     int64 // of the newest documents together, as compact JSON
 }
 
 // ServersQuota leaves one limit to the server's settings.
 const ServersQuota = -1
 
 // DefaultQuotas leaves every limit to the server's settings.
-var DefaultQuotas = Quotas{Connections: ServersQuota, MessagesPerMonth: ServersQuota, RequestsPerMinute: ServersQuota}
+var DefaultQuotas = Quotas{
+	Connections: ServersQuota, MessagesPerMonth: ServersQuota, RequestsPerMinute: ServersQuota, Topics: ServersQuota, DocumentBytes: ServersQuota,
+}
 
 // Or takes the server's limits where there are none of its own.
 func (q Quotas) Or(server Quotas) Quotas {
@@ -65,6 +69,8 @@ func (q Quotas) Or(server Quotas) Quotas {
 		Connections:       pick(q.Connections, server.Connections),
 		MessagesPerMonth:  pick(q.MessagesPerMonth, server.MessagesPerMonth),
 		RequestsPerMinute: pick(q.RequestsPerMinute, server.RequestsPerMinute),
+		Topics:            pick(q.Topics, server.Topics),
+		DocumentBytes:     pick(q.DocumentBytes, server.DocumentBytes),
 	}
 }
 
@@ -162,6 +168,8 @@ func (f *faults) checkQuotas(q Quotas) {
 	f.checkQuota("quotas.connections", q.Connections)
 	f.checkQuota("quotas.messages_per_month", q.MessagesPerMonth)
 	f.checkQuota("quotas.requests_per_minute", q.RequestsPerMinute)
+	f.checkQuota("quotas.topics", q.Topics)
+	f.checkQuota("quotas.document_bytes", q.DocumentBytes)
 }
 
 func (f *faults) checkQuota(field string, n int64) {

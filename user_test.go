@@ -55,9 +55,9 @@ func TestAUserIsCheckedFieldByField(t *testing.T) {
 		"long, in runes": {func(u *User) { u.FirstName, u.LastName = strings.Repeat("é", 100), strings.Repeat("é", 101) }, map[string]string{"last_name": "is longer than 100 characters"}},
 		"bad UTF-8":      {func(u *User) { u.LastName = "a\xff" }, map[string]string{"last_name": "is not valid UTF-8"}},
 		"control":        {func(u *User) { u.LastName = "a\u0085" }, map[string]string{"last_name": "contains a control character"}},
-		"quotas": {func(u *User) { u.Quotas = Quotas{-2, MaxQuota + 1, 0} },
-			map[string]string{"quotas.connections": quota, "quotas.messages_per_month": quota}},
-		"highest quotas": {func(u *User) { u.Quotas = Quotas{MaxQuota, MaxQuota, MaxQuota} }, nil},
+		"quotas": {func(u *User) { u.Quotas = Quotas{-2, MaxQuota + 1, 0, -2, MaxQuota + 1} },
+			map[string]string{"quotas.connections": quota, "quotas.messages_per_month": quota, "quotas.topics": quota, "quotas.document_bytes": quota}},
+		"highest quotas": {func(u *User) { u.Quotas = Quotas{MaxQuota, MaxQuota, MaxQuota, MaxQuota, MaxQuota} }, nil},
 	} {
 		u := ada()
 		test.change(&u)
@@ -119,11 +119,11 @@ func TestCaseDoesNotDistinguishPeople(t *testing.T) {
 }
 
 func TestAnAccountTakesTheServersQuotasWhereItHasNone(t *testing.T) {
-	server := Quotas{Connections: 1, MessagesPerMonth: 2, RequestsPerMinute: 3}
+	server := Quotas{Connections: 1, MessagesPerMonth: 2, RequestsPerMinute: 3, Topics: 4, DocumentBytes: 5}
 	if got := DefaultQuotas.Or(server); got != server {
 		t.Errorf("%+v", got)
 	}
-	if got := (Quotas{0, ServersQuota, 9}).Or(server); got != (Quotas{0, 2, 9}) {
+	if got := (Quotas{0, ServersQuota, 9, 0, 8}).Or(server); got != (Quotas{0, 2, 9, 0, 8}) {
 		t.Errorf("%+v", got)
 	}
 }

@@ -29,6 +29,8 @@ type Quotas struct {
 	Connections       int64 `json:"connections"`
 	MessagesPerMonth  int64 `json:"messages_per_month"`
 	RequestsPerMinute int64 `json:"requests_per_minute"`
+	Topics            int64 `json:"topics"`
+	DocumentBytes     int64 `json:"document_bytes"` // of the newest documents together
 }
 
 // NewUser is what signing up takes. Language is a locale like en_GB.
@@ -129,6 +131,8 @@ type QuotasChange struct {
 	Connections       Value[int64] `json:"connections,omitzero"`
 	MessagesPerMonth  Value[int64] `json:"messages_per_month,omitzero"`
 	RequestsPerMinute Value[int64] `json:"requests_per_minute,omitzero"`
+	Topics            Value[int64] `json:"topics,omitzero"`
+	DocumentBytes     Value[int64] `json:"document_bytes,omitzero"`
 }
 
 // SetAppQuotas limits an app, for an admin.

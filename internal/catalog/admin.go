@@ -125,12 +125,16 @@ type QuotasChange struct {
 	Connections       *int64 `json:"connections,omitempty"`
 	MessagesPerMonth  *int64 `json:"messages_per_month,omitempty"`
 	RequestsPerMinute *int64 `json:"requests_per_minute,omitempty"`
+	Topics            *int64 `json:"topics,omitempty"`
+	DocumentBytes     *int64 `json:"document_bytes,omitempty"`
 }
 
 func (q *QuotasChange) apply(to *freshet.Quotas) {
 	set(&to.Connections, q.Connections)
 	set(&to.MessagesPerMonth, q.MessagesPerMonth)
 	set(&to.RequestsPerMinute, q.RequestsPerMinute)
+	set(&to.Topics, q.Topics)
+	set(&to.DocumentBytes, q.DocumentBytes)
 }
 
 // AccountChange is what an admin wants to be different about an account. Nil leaves a value alone.

@@ -167,15 +167,18 @@ func (c *Catalog) provision(ctx context.Context, appID, id string, source *Sourc
 	if w := c.opts.Writer; w != nil {
 		return w.Provision(ctx, provisionOf(&topic))
 	}
-	return c.store.Update(ctx, func(tx *store.Tx) error { return createOnce(tx, &topic, c.opts.ProvisionedTopics) })
+	return c.store.Update(ctx, func(tx *store.Tx) error {
+		app, err := c.lockForTopics(tx, appID)
+		if err != nil {
+			return err
+		}
+		return app.createOnce(tx, &topic, c.opts.ProvisionedTopics)
+	})
 }
 
 // createOnce adds the topic unless it is there. When the app has as many topics as most says, subscribers get no more; its
 // owner does: that is a person, not whoever has the app's public key and a list of URLs. 0 is any number.
-func createOnce(tx *store.Tx, topic *freshet.Topic, most int64) error {
-	if _, err := tx.LockApp(topic.AppID); err != nil {
-		return err
-	}
+func (a *lockedApp) createOnce(tx *store.Tx, topic *freshet.Topic, most int64) error {
 	if _, err := tx.LockTopic(topic.ID); freshet.KindOf(err) != freshet.NotFound {
 		return err // nil: it is there
 	}
@@ -188,6 +191,9 @@ func createOnce(tx *store.Tx, topic *freshet.Topic, most int64) error {
 			return freshet.Errorf(freshet.ConnectionLimit,
 				"The app has %d topics: its subscribers can follow no more URLs until some leave, or limits.topics_per_app is raised", n)
 		}
+	}
+	if err := a.checkTopics(tx); err != nil {
+		return err
 	}
 	return tx.CreateTopic(topic)
 }
@@ -274,7 +280,17 @@ func (c *Catalog) Retire(ctx context.Context, topicID string, present func(conte
 		return ignoreNotFound(err)
 	}
 	if here, err := present(ctx); err != nil || here {
-		return c.store.Update(ctx, func(tx *store.Tx) error { return createOnce(tx, &found.Topic, 0) })
+		err = c.store.Update(ctx, func(tx *store.Tx) error {
+			app, err := c.lockForTopics(tx, found.Topic.AppID)
+			if err != nil {
+				return err
+			}
+			return app.createOnce(tx, &found.Topic, 0)
+		})
+		if freshet.KindOf(err) != freshet.TopicLimit {
+			return err
+		}
+		// Another topic took its place in the quota: the subscriber is told, as if it had come later.
 	}
 	c.notify(ctx, grid.ScopeTopic, topicID)
 	c.forgetDocuments(ctx, []string{topicID})

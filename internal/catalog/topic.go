@@ -19,7 +19,7 @@ func (c *Catalog) CreateTopic(ctx context.Context, actor *Actor, appID string, f
 	invalid := freshet.Together(fill(&topic), topic.Validate())
 	var defaults freshet.Defaults
 	err := c.store.Update(ctx, func(tx *store.Tx) error {
-		app, err := tx.LockApp(topic.AppID)
+		app, err := c.lockForTopics(tx, topic.AppID)
 		if err != nil {
 			return rename(err, "app")
 		}
@@ -28,6 +28,9 @@ func (c *Catalog) CreateTopic(ctx context.Context, actor *Actor, appID string, f
 		}
 		if invalid != nil {
 			return invalid // after the owner: what is not yours does not even validate
+		}
+		if err := app.checkTopics(tx); err != nil {
+			return err
 		}
 		defaults = app.Defaults
 		if err := c.seals.seal(&topic, ""); err != nil {

@@ -50,14 +50,14 @@ func (c *Catalog) Provide(ctx context.Context, p Provision) error {
 		return err
 	}
 	return c.store.Update(ctx, func(tx *store.Tx) error {
-		app, err := tx.LockApp(p.AppID)
+		app, err := c.lockForTopics(tx, p.AppID)
 		if err != nil {
 			return rename(err, "app")
 		}
 		if !app.AutoProvisioningAllowed {
 			return errNoProvisioning
 		}
-		return createOnce(tx, &topic, c.opts.ProvisionedTopics)
+		return app.createOnce(tx, &topic, c.opts.ProvisionedTopics)
 	})
 }
 

@@ -149,6 +149,7 @@ func showApp(k *call, a *client.App) error {
 		{"Poll every", millis(d.Poller.PollingFrequency)}, {"Force publishing", yesNo(d.Post.ForcePublishing)},
 		{"Connections", quotaText(a.Quotas.Connections)}, {"Messages a month", quotaText(a.Quotas.MessagesPerMonth)},
 		{"Publications a minute", quotaText(a.Quotas.RequestsPerMinute)},
+		{"Topics", quotaText(a.Quotas.Topics)}, {"Document bytes", quotaText(a.Quotas.DocumentBytes)},
 		{"Keys", "freshet keys show " + a.ID}, {"Created", when(a.CreatedAt)}, {"Changed", when(a.UpdatedAt)},
 	})
 }

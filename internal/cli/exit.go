@@ -46,6 +46,8 @@ var exitCodes = map[freshet.Kind]int{
 	freshet.MessageLimit:    6,
 	freshet.Unavailable:     6,
 	freshet.Timeout:         6,
+	freshet.TopicLimit:      6,
+	freshet.DocumentLimit:   6,
 
 	// A data source that fails: the same holds.
 	freshet.SourceFailed:       6,

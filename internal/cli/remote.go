@@ -149,6 +149,7 @@ var kinds = map[int]freshet.Kind{
 	http.StatusBadGateway:            freshet.Unavailable,
 	http.StatusServiceUnavailable:    freshet.Unavailable,
 	http.StatusGatewayTimeout:        freshet.Timeout,
+	http.StatusInsufficientStorage:   freshet.DocumentLimit,
 }
 
 // streamKinds does the same for codes of error events.
@@ -182,13 +183,18 @@ func told(err error) error {
 		return err
 	}
 	kind := kinds[e.Status]
-	return &failure{error: &freshet.Error{Kind: kind, Msg: e.Message, Fields: e.Fields, RetryAfter: e.RetryAfter}, hint: hints[kind]}
+	hint := hints[kind]
+	if e.Status == http.StatusForbidden {
+		hint = "" // whoever signed in may still not do it; the message says why
+	}
+	return &failure{error: &freshet.Error{Kind: kind, Msg: e.Message, Fields: e.Fields, RetryAfter: e.RetryAfter}, hint: hint}
 }
 
 var hints = map[freshet.Kind]string{
 	freshet.Unauthenticated: "freshet login signs in; --key brings a key of your own",
 	freshet.TooManyRequests: "wait a little, or ask the server's admin for a higher quota",
 	freshet.TooLarge:        "the server's setting publish.max_body is the limit",
+	freshet.DocumentLimit:   "publish less, delete topics, or ask the server's admin for a higher quota",
 }
 
 var streamHints = map[freshet.Kind]string{

@@ -147,6 +147,7 @@ func showUser(k *call, u *client.User) error {
 		{"Role", u.Role}, {"Status", u.Status},
 		{"Connections", quotaText(u.Quotas.Connections)}, {"Messages a month", quotaText(u.Quotas.MessagesPerMonth)},
 		{"Requests a minute", quotaText(u.Quotas.RequestsPerMinute)},
+		{"Topics", quotaText(u.Quotas.Topics)}, {"Document bytes", quotaText(u.Quotas.DocumentBytes)},
 		{"Created", when(u.CreatedAt)}, {"Changed", when(u.UpdatedAt)},
 	})
 }
@@ -180,19 +181,24 @@ type accountFlags struct {
 }
 
 // quotaFlags are the quotas among them.
-type quotaFlags struct{ connections, messages, requests quotaFlag }
+type quotaFlags struct{ connections, messages, requests, topics, documentBytes quotaFlag }
 
 func (f *quotaFlags) add(cmd *cobra.Command, requests string) {
 	flags := cmd.Flags()
 	flags.Var(&f.connections, "connections", "For admins: how many streams at once; 0 for any number, default for the server's")
 	flags.Var(&f.messages, "messages-per-month", "For admins: how many messages in a month")
 	flags.Var(&f.requests, "requests-per-minute", "For admins: how many "+requests+" in a minute")
+	flags.Var(&f.topics, "topics", "For admins: how many topics")
+	flags.Var(&f.documentBytes, "document-bytes", "For admins: how many bytes the newest documents may have together")
 }
 
 // change returns what an admin is asked to change; it may be nothing.
 func (f *quotaFlags) change() (change client.Value[client.QuotasChange]) {
-	q := client.QuotasChange{Connections: f.connections.Value, MessagesPerMonth: f.messages.Value, RequestsPerMinute: f.requests.Value}
-	if !q.Connections.IsZero() || !q.MessagesPerMonth.IsZero() || !q.RequestsPerMinute.IsZero() {
+	q := client.QuotasChange{
+		Connections: f.connections.Value, MessagesPerMonth: f.messages.Value, RequestsPerMinute: f.requests.Value,
+		Topics: f.topics.Value, DocumentBytes: f.documentBytes.Value,
+	}
+	if q != (client.QuotasChange{}) {
 		change = client.Set(q)
 	}
 	return change

@@ -44,6 +44,8 @@ var statuses = map[freshet.Kind]int{
 	freshet.SourceExpired:       http.StatusBadGateway,
 	freshet.SourceUnknownHost:   http.StatusBadGateway,
 	freshet.SourceUnreadable:    http.StatusBadGateway,
+	freshet.TopicLimit:          http.StatusForbidden,
+	freshet.DocumentLimit:       http.StatusInsufficientStorage,
 }
 
 // internalMessage is all a caller learns about a failure that nobody classified.
@@ -90,9 +92,10 @@ func WriteError(w http.ResponseWriter, r *http.Request, log *slog.Logger, err er
 	WriteJSON(w, Status(err), Body(err))
 }
 
-// LogFailure logs err if it is our failure and the client is still there to be failed.
+// LogFailure logs err if it is our failure and the client is still there to be failed. A used up quota is not, for all that its
+// status says.
 func LogFailure(r *http.Request, log *slog.Logger, err error) {
-	if Status(err) >= http.StatusInternalServerError && !ClientGone(r.Context()) {
+	if Status(err) >= http.StatusInternalServerError && freshet.KindOf(err) != freshet.DocumentLimit && !ClientGone(r.Context()) {
 		log.Error("request failed", "method", r.Method, "path", SafePath(r.URL.Path), "err", err)
 	}
 }

@@ -17,6 +17,8 @@ type quotasPatch struct {
 	Connections       optional[int64] `json:"connections,omitempty" minimum:"0" nullable:"true" example:"100" doc:"Concurrent subscriber connections; 0 = unlimited, null = the server's default"`
 	MessagesPerMonth  optional[int64] `json:"messages_per_month,omitempty" minimum:"0" nullable:"true" example:"1000000" doc:"Messages delivered in a calendar month; 0 = unlimited, null = the server's default"`
 	RequestsPerMinute optional[int64] `json:"requests_per_minute,omitempty" minimum:"0" nullable:"true" example:"6000" doc:"Of a user: calls to the management API; of an app: publications; 0 = unlimited, null = the server's default"`
+	Topics            optional[int64] `json:"topics,omitempty" minimum:"0" nullable:"true" example:"500" doc:"Topics, those that subscribers made by naming URLs included; 0 = unlimited, null = the server's default"`
+	DocumentBytes     optional[int64] `json:"document_bytes,omitempty" minimum:"0" nullable:"true" example:"100000000" doc:"Bytes of the newest documents together, as compact JSON; 0 = unlimited, null = the server's default"`
 }
 
 type accountPatch struct {
@@ -48,6 +50,7 @@ func quotasChange(p optional[quotasPatch]) catalog.QuotasChange {
 	q := p.Value
 	return catalog.QuotasChange{
 		Connections: quota(q.Connections), MessagesPerMonth: quota(q.MessagesPerMonth), RequestsPerMinute: quota(q.RequestsPerMinute),
+		Topics: quota(q.Topics), DocumentBytes: quota(q.DocumentBytes),
 	}
 }
 
@@ -67,6 +70,8 @@ func showAudit(e *catalog.AuditEntry) auditEntry {
 
 const adminTag = "Admin"
 
+const loweredQuotas = "A quota of topics or document_bytes below what there is deletes nothing; there can only not be more."
+
 func (a *api) administration(h huma.API) {
 	tags := []string{adminTag}
 	handle(a, h, huma.Operation{
@@ -76,7 +81,7 @@ func (a *api) administration(h huma.API) {
 	handle(a, h, huma.Operation{
 		OperationID: "admin-update-user", Method: http.MethodPatch, Path: "/admin/users/{user_id}", Tags: tags, Security: signedIn,
 		Summary:     "Enable or disable a user, set quotas",
-		Description: "Members that are left out stay as they are. An admin cannot disable its own account (409).",
+		Description: "Members that are left out stay as they are. An admin cannot disable its own account (409). " + loweredQuotas,
 		Errors:      []int{http.StatusConflict},
 		RequestBody: bodyExamples(
 			example{"Set a quota", map[string]any{"quotas": map[string]any{"connections": 100}}},
@@ -87,7 +92,7 @@ func (a *api) administration(h huma.API) {
 	handle(a, h, huma.Operation{
 		OperationID: "admin-update-app", Method: http.MethodPatch, Path: "/admin/apps/{app_id}", Tags: tags, Security: signedIn,
 		Summary:     "Set the quotas of an app",
-		Description: "They apply beside those of its account. Members that are left out stay as they are.",
+		Description: "They apply beside those of its account. Members that are left out stay as they are. " + loweredQuotas,
 		RequestBody: bodyExamples(
 			example{"Set a quota", map[string]any{"quotas": map[string]any{"messages_per_month": 1_000_000}}},
 			example{"Back to the server's defaults", map[string]any{"quotas": nil}},

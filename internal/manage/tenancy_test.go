@@ -233,17 +233,21 @@ func TestQuotasOfAnAppAreTheServersUntilAnAdminSetsThem(t *testing.T) {
 	admin, ada := s.admin(), s.tenant()
 	for _, step := range []struct {
 		patch string
-		want  [3]float64
+		want  [5]float64
 	}{
-		{`{}`, [3]float64{7, 0, 600}}, {`{"quotas":{"connections":5,"requests_per_minute":10}}`, [3]float64{5, 0, 10}},
-		{`{"quotas":{"messages_per_month":9}}`, [3]float64{5, 9, 10}}, {`{"quotas":{"connections":null}}`, [3]float64{7, 9, 10}},
-		{`{"quotas":{"connections":0}}`, [3]float64{0, 9, 10}}, {`{"quotas":null}`, [3]float64{7, 0, 600}},
+		{`{}`, [5]float64{7, 0, 600, 0, 0}}, {`{"quotas":{"connections":5,"requests_per_minute":10}}`, [5]float64{5, 0, 10, 0, 0}},
+		{`{"quotas":{"messages_per_month":9}}`, [5]float64{5, 9, 10, 0, 0}}, {`{"quotas":{"connections":null}}`, [5]float64{7, 9, 10, 0, 0}},
+		{`{"quotas":{"topics":3,"document_bytes":400}}`, [5]float64{7, 9, 10, 3, 400}}, {`{"quotas":{"topics":null}}`, [5]float64{7, 9, 10, 0, 400}},
+		{`{"quotas":{"connections":0}}`, [5]float64{0, 9, 10, 0, 400}}, {`{"quotas":null}`, [5]float64{7, 0, 600, 0, 0}},
 	} {
 		admin.call("PATCH", "/admin/apps/"+ada.app, step.patch).want(200)
 		ada.call("PATCH", "/apps/"+ada.app, map[string]any{"name": "x"}).want(200) // which must not make the server's limits its own
 		for _, a := range []*answer{ada.call("GET", "/apps/"+ada.app, nil).want(200), admin.call("PATCH", "/admin/apps/"+ada.app, `{}`).want(200)} {
-			got := [3]any{a.at("quotas.connections"), a.at("quotas.messages_per_month"), a.at("quotas.requests_per_minute")}
-			if got != [3]any{step.want[0], step.want[1], step.want[2]} {
+			var got [5]any
+			for i, name := range []string{"connections", "messages_per_month", "requests_per_minute", "topics", "document_bytes"} {
+				got[i] = a.at("quotas." + name)
+			}
+			if got != [5]any{step.want[0], step.want[1], step.want[2], step.want[3], step.want[4]} {
 				t.Errorf("after %s: %v, want %v", step.patch, got, step.want)
 			}
 		}
@@ -252,6 +256,26 @@ func TestQuotasOfAnAppAreTheServersUntilAnAdminSetsThem(t *testing.T) {
 	admin.call("PATCH", "/admin/apps/"+ada.app, `{"name":"y"}`).want(400)
 	ada.call("PATCH", "/apps/"+ada.app, `{"quotas":{"connections":1}}`).want(400) // its owner may not
 	admin.call("PATCH", "/admin/apps/"+freshet.NewID(), `{"quotas":null}`).want(404)
+}
+
+func TestATopicMoreThanTheQuotaIsForbidden(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	admin, ada, eve := s.admin(), s.tenant(), s.tenant()
+	topic := map[string]any{"name": "one more", "publisher": map[string]any{"type": "http-post", "config": map[string]any{}}}
+	admin.call("PATCH", "/admin/users/"+ada.id, `{"quotas":{"topics":1}}`).want(200) // it has one
+	a := ada.call("POST", "/apps/"+ada.app+"/topics", topic).want(403)
+	if text, _ := a.at("message").(string); !strings.Contains(text, "quota topics is 1") {
+		t.Errorf("%q does not name the quota", text)
+	}
+	admin.call("POST", "/apps/"+ada.app+"/topics", topic).want(403) // whoever asks
+	eve.call("POST", "/apps/"+ada.app+"/topics", topic).want(404)   // what is full is nobody else's business
+	eve.call("POST", "/apps/"+eve.app+"/topics", topic).want(201)
+	admin.call("PATCH", "/admin/users/"+ada.id, `{"quotas":{"topics":0}}`).want(200)
+	ada.call("POST", "/apps/"+ada.app+"/topics", topic).want(201)
+	admin.call("PATCH", "/admin/apps/"+ada.app, `{"quotas":{"topics":1}}`).want(200) // below what is there
+	ada.call("GET", "/topics/"+ada.topic, nil).want(200)
+	ada.call("POST", "/apps/"+ada.app+"/topics", topic).want(403)
 }
 
 func TestUsersAreFoundByAPartOfTheirNameOrEMail(t *testing.T) {

@@ -33,7 +33,9 @@ func (a *api) topics(h huma.API) {
 	handle(a, h, huma.Operation{
 		OperationID: "create-topic", Method: http.MethodPost, Path: "/apps/{app_id}/topics", Tags: tags, Security: signedIn,
 		DefaultStatus: http.StatusCreated, Summary: "Create a topic",
-		Description: "An `http-poller` topic polls a URL; to an `http-post` topic somebody publishes. What is left out comes from the app.",
+		Description: "An `http-poller` topic polls a URL; to an `http-post` topic somebody publishes. What is left out comes from the app. " +
+			"One more than the quota `topics` of the app or of its account allows is refused (403).",
+		Errors:      []int{http.StatusForbidden},
 		RequestBody: bodyExamples(newTopicExamples...),
 	}, a.createTopic)
 	handle(a, h, huma.Operation{

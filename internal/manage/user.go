@@ -43,6 +43,8 @@ type quotas struct {
 	Connections       int64 `json:"connections" example:"0" doc:"Concurrent subscriber connections; 0 = unlimited"`
 	MessagesPerMonth  int64 `json:"messages_per_month" example:"0" doc:"Messages delivered in a calendar month; 0 = unlimited"`
 	RequestsPerMinute int64 `json:"requests_per_minute" example:"6000" doc:"Of a user: calls to this API; of an app: publications; 0 = unlimited"`
+	Topics            int64 `json:"topics" example:"0" doc:"Topics, those that subscribers made by naming URLs included; 0 = unlimited"`
+	DocumentBytes     int64 `json:"document_bytes" example:"0" doc:"Bytes of the newest documents together, as compact JSON; 0 = unlimited"`
 }
 
 type user struct {

@@ -96,6 +96,11 @@ type Settings struct {
 
 		AppConnections      int64 // 0 means unlimited
 		AppMessagesPerMonth int64 // 0 means unlimited
+
+		Topics           int64 // 0 means unlimited
+		DocumentBytes    int64 // 0 means unlimited
+		AppTopics        int64 // 0 means unlimited
+		AppDocumentBytes int64 // 0 means unlimited
 	}
 	Limits struct {
 		ConnectionsPerAddress int64 // 0 means unlimited

@@ -263,6 +263,22 @@ var table = []Entry{
 		Help:  "Messages that the subscribers of one app may receive in a month, unless it has a quota of its own; 0 is unlimited",
 		value: bind(func(s *Settings) *int64 { return &s.Quotas.AppMessagesPerMonth }, count(freshet.MaxQuota)),
 	}, {
+		Key: "quotas.topics", Default: "0",
+		Help:  "Topics that one account may have, unless it has a quota of its own; 0 is unlimited",
+		value: bind(func(s *Settings) *int64 { return &s.Quotas.Topics }, count(freshet.MaxQuota)),
+	}, {
+		Key: "quotas.document_bytes", Default: "0",
+		Help:  "Bytes that the newest documents of one account may have together, unless it has a quota of its own; 0 is unlimited",
+		value: bind(func(s *Settings) *int64 { return &s.Quotas.DocumentBytes }, count(freshet.MaxQuota)),
+	}, {
+		Key: "quotas.app_topics", Default: "0",
+		Help:  "Topics that one app may have, unless it has a quota of its own; 0 is unlimited",
+		value: bind(func(s *Settings) *int64 { return &s.Quotas.AppTopics }, count(freshet.MaxQuota)),
+	}, {
+		Key: "quotas.app_document_bytes", Default: "0",
+		Help:  "Bytes that the newest documents of one app may have together, unless it has a quota of its own; 0 is unlimited",
+		value: bind(func(s *Settings) *int64 { return &s.Quotas.AppDocumentBytes }, count(freshet.MaxQuota)),
+	}, {
 		Key: "limits.connections_per_address", Default: "0",
 		Help: "Connections that one address, or one /64 of IPv6, may have open to a public listener, except trusted_proxies; 0 leaves " +
 			"others a twentieth of the files that the process may open",

@@ -31,10 +31,10 @@ func (s *Store) TopicAccess(ctx context.Context, id string) (*TopicAccess, error
 		status string
 		access TopicAccess
 	)
-	err := s.reader(ctx).row(`SELECT u.status, u.quota_connections, u.quota_messages_per_month, u.quota_requests_per_minute, `+topicColumns+`, `+appColumns+`, `+keyColumns+`
+	err := s.reader(ctx).row(`SELECT u.status, u.quota_connections, u.quota_messages_per_month, u.quota_requests_per_minute, u.quota_topics, u.quota_document_bytes, `+topicColumns+`, `+appColumns+`, `+keyColumns+`
 		FROM topics t JOIN apps a ON a.id = t.app_id JOIN users u ON u.id = a.user_id`+keyJoins+`
 		WHERE t.id = $1`, []any{id}, append(append([]any{&status, &access.Quotas.Connections, &access.Quotas.MessagesPerMonth,
-		&access.Quotas.RequestsPerMinute}, t.dest()...), a.destWithKeys()...)...)
+		&access.Quotas.RequestsPerMinute, &access.Quotas.Topics, &access.Quotas.DocumentBytes}, t.dest()...), a.destWithKeys()...)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, notFound("topic")
 	}
@@ -84,7 +84,7 @@ func (s *Store) TopicStamps(ctx context.Context, ids []string) (map[string]Topic
 		places[i], args[i] = "$"+strconv.Itoa(i+1), ids[min(i, len(ids)-1)]
 	}
 	all := make(map[string]TopicStamp, len(ids))
-	err := s.reader(ctx).rows(`SELECT t.id, t.updated_at, a.updated_at, u.status, u.quota_connections, u.quota_messages_per_month, u.quota_requests_per_minute
+	err := s.reader(ctx).rows(`SELECT t.id, t.updated_at, a.updated_at, u.status, u.quota_connections, u.quota_messages_per_month, u.quota_requests_per_minute, u.quota_topics, u.quota_document_bytes
 		FROM topics t JOIN apps a ON a.id = t.app_id JOIN users u ON u.id = a.user_id
 		WHERE t.id IN (`+strings.Join(places, ", ")+`)`, args, func(scan scanner) error {
 		var (
@@ -92,7 +92,8 @@ func (s *Store) TopicStamps(ctx context.Context, ids []string) (map[string]Topic
 			topic, app int64
 			stamp      TopicStamp
 		)
-		if err := scan(&id, &topic, &app, &status, &stamp.Quotas.Connections, &stamp.Quotas.MessagesPerMonth, &stamp.Quotas.RequestsPerMinute); err != nil {
+		if err := scan(&id, &topic, &app, &status, &stamp.Quotas.Connections, &stamp.Quotas.MessagesPerMonth, &stamp.Quotas.RequestsPerMinute,
+			&stamp.Quotas.Topics, &stamp.Quotas.DocumentBytes); err != nil {
 			return err
 		}
 		stamp.TopicUpdated, stamp.AppUpdated, stamp.UserStatus = fromMillis(topic), fromMillis(app), freshet.Status(status)

@@ -12,7 +12,7 @@ import (
 )
 
 const appColumns = `a.id, a.user_id, a.name, a.auto_provisioning_allowed, a.signature_required, a.defaults,
-	a.quota_connections, a.quota_messages_per_month, a.quota_requests_per_minute, a.created_at, a.updated_at`
+	a.quota_connections, a.quota_messages_per_month, a.quota_requests_per_minute, a.quota_topics, a.quota_document_bytes, a.created_at, a.updated_at`
 
 // The current keys of app a, for appKeys. The condition must be spelled like that of the partial index keys_current.
 const (
@@ -34,7 +34,8 @@ type appRow struct {
 func (r *appRow) dest() []any {
 	a := &r.app
 	return []any{&a.ID, &a.UserID, &a.Name, &a.AutoProvisioningAllowed, &a.SignatureRequired, &r.defaults,
-		&a.Quotas.Connections, &a.Quotas.MessagesPerMonth, &a.Quotas.RequestsPerMinute, &r.created, &r.updated}
+		&a.Quotas.Connections, &a.Quotas.MessagesPerMonth, &a.Quotas.RequestsPerMinute,
+		&a.Quotas.Topics, &a.Quotas.DocumentBytes, &r.created, &r.updated}
 }
 
 func (r *appRow) destWithKeys() []any {
@@ -132,10 +133,11 @@ func (tx *Tx) CreateApp(a *freshet.App) error {
 		return err
 	}
 	err = tx.write("user", `INSERT INTO apps (id, user_id, name, auto_provisioning_allowed, signature_required, defaults,
-			topic_count, quota_connections, quota_messages_per_month, quota_requests_per_minute, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $8, $9, $10, $11)`,
+			topic_count, quota_connections, quota_messages_per_month, quota_requests_per_minute, quota_topics,
+			quota_document_bytes, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $8, $9, $10, $11, $12, $13)`,
 		a.ID, a.UserID, a.Name, a.AutoProvisioningAllowed, a.SignatureRequired, defaults, a.Quotas.Connections,
-		a.Quotas.MessagesPerMonth, a.Quotas.RequestsPerMinute, millis(a.CreatedAt), millis(a.UpdatedAt))
+		a.Quotas.MessagesPerMonth, a.Quotas.RequestsPerMinute, a.Quotas.Topics, a.Quotas.DocumentBytes, millis(a.CreatedAt), millis(a.UpdatedAt))
 	if err != nil {
 		return err
 	}
@@ -173,10 +175,11 @@ func (tx *Tx) SaveApp(a *freshet.App) error {
 		return err
 	}
 	return tx.write("app", `UPDATE apps SET name = $2, auto_provisioning_allowed = $3, signature_required = $4,
-			defaults = $5, quota_connections = $6, quota_messages_per_month = $7, quota_requests_per_minute = $8, updated_at = $9
+			defaults = $5, quota_connections = $6, quota_messages_per_month = $7, quota_requests_per_minute = $8,
+			quota_topics = $9, quota_document_bytes = $10, updated_at = $11
 		WHERE id = $1`,
 		a.ID, a.Name, a.AutoProvisioningAllowed, a.SignatureRequired, defaults, a.Quotas.Connections, a.Quotas.MessagesPerMonth,
-		a.Quotas.RequestsPerMinute, millis(a.UpdatedAt))
+		a.Quotas.RequestsPerMinute, a.Quotas.Topics, a.Quotas.DocumentBytes, millis(a.UpdatedAt))
 }
 
 // DeleteApp takes the app's topics and keys along, revoked ones too: nobody is told that a key of a deleted app was

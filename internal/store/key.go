@@ -29,11 +29,11 @@ func (s *Store) Key(ctx context.Context, kind freshet.KeyKind, key freshet.Key) 
 		created, revoked int64
 	)
 	err := s.reader(ctx).row(`SELECT k.created_at, k.revoked_at, u.status, u.quota_connections,
-			u.quota_messages_per_month, u.quota_requests_per_minute, `+appColumns+`
+			u.quota_messages_per_month, u.quota_requests_per_minute, u.quota_topics, u.quota_document_bytes, `+appColumns+`
 		FROM keys k JOIN apps a ON a.id = k.app_id JOIN users u ON u.id = a.user_id
 		WHERE k.kind = $1 AND k.value = $2`, []any{string(kind), key.Reveal()},
 		append([]any{&created, &revoked, &status, &owner.Quotas.Connections,
-			&owner.Quotas.MessagesPerMonth, &owner.Quotas.RequestsPerMinute}, app.dest()...)...)
+			&owner.Quotas.MessagesPerMonth, &owner.Quotas.RequestsPerMinute, &owner.Quotas.Topics, &owner.Quotas.DocumentBytes}, app.dest()...)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, notFound("key")
 	}

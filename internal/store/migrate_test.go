@@ -65,7 +65,7 @@ func wantFixture(t *testing.T, s *Store, version int64) {
 	user := Account{
 		User: freshet.User{ID: id + "1", Email: "Ada@Example.com", FirstName: "Ada", LastName: "Lovelace", Language: "en_GB",
 			Role: freshet.RoleAdmin, Status: freshet.StatusActive,
-			Quotas:    freshet.Quotas{Connections: 10, MessagesPerMonth: 0, RequestsPerMinute: -1},
+			Quotas:    freshet.Quotas{Connections: 10, MessagesPerMonth: 0, RequestsPerMinute: -1, Topics: -1, DocumentBytes: -1},
 			CreatedAt: created, UpdatedAt: updated},
 		PasswordHash: "$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA",
 	}
@@ -75,7 +75,10 @@ func wantFixture(t *testing.T, s *Store, version int64) {
 		Quotas:    freshet.DefaultQuotas,
 		CreatedAt: created, UpdatedAt: updated}
 	if version >= 4 {
-		app.Quotas = freshet.Quotas{Connections: 7, MessagesPerMonth: freshet.ServersQuota, RequestsPerMinute: 0}
+		app.Quotas.Connections, app.Quotas.RequestsPerMinute = 7, 0
+	}
+	if version >= 6 {
+		user.Quotas.Topics, user.Quotas.DocumentBytes, app.Quotas.DocumentBytes = 50, 1000, 0
 	}
 	path, err := freshet.ParseItemPath(".id")
 	if err != nil {

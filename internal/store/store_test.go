@@ -179,10 +179,11 @@ func TestSavingReplacesEverythingButIdentityAndCreation(t *testing.T) {
 
 		user.Email, user.FirstName, user.LastName, user.Language = "Countess@Example.com", "Augusta", "King", "fr_FR"
 		user.Role, user.Status = freshet.RoleAdmin, freshet.StatusDisabled
-		user.Quotas = freshet.Quotas{Connections: 1, MessagesPerMonth: 2, RequestsPerMinute: 3}
+		user.Quotas = freshet.Quotas{Connections: 1, MessagesPerMonth: 2, RequestsPerMinute: 3, Topics: 4, DocumentBytes: 5}
 		user.PasswordHash, user.UpdatedAt = "other", later
 		app.Name, app.AutoProvisioningAllowed, app.SignatureRequired = "rates", false, true
 		app.Defaults, app.UpdatedAt = freshet.Defaults{}, later
+		app.Quotas = freshet.Quotas{Connections: 6, MessagesPerMonth: 7, RequestsPerMinute: 8, Topics: 9, DocumentBytes: 10}
 		topic.Name, topic.UpdatedAt = "usdeur", later
 		topic.Publisher = freshet.Publisher{Type: freshet.HTTPPost, Payload: freshet.Payload{Type: freshet.PayloadSnapshot}}
 

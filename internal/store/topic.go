@@ -194,6 +194,29 @@ func (tx *Tx) TopicCount(appID string) (n int64, err error) {
 	return n, err
 }
 
+// AccountOf returns the account that the app is of, as it is now; LockUser keeps it so.
+func (tx *Tx) AccountOf(appID string) (*Account, error) {
+	if !isText(appID) {
+		return nil, notFound("app")
+	}
+	a, err := tx.account(`u.id = (SELECT user_id FROM apps WHERE id = $1)`, appID)
+	if freshet.KindOf(err) == freshet.NotFound {
+		return nil, notFound("app")
+	}
+	if err != nil {
+		tx.failed = err
+	}
+	return a, err
+}
+
+// UserTopicCount is how many topics the apps of a user have together. It is exact for whoever holds the lock of the user, if all
+// do who add topics.
+func (tx *Tx) UserTopicCount(userID string) (n int64, err error) {
+	err = tx.row(`SELECT CAST(COALESCE(SUM(topic_count), 0) AS BIGINT) FROM apps WHERE user_id = $1`, []any{userID}, &n)
+	tx.failed = err
+	return n, err
+}
+
 // LockTopic returns the topic and keeps others from changing it and its app until the transaction ends.
 func (tx *Tx) LockTopic(id string) (*TopicInApp, error) {
 	// The lock is the app's: all changes of topics go through it, and app before topic is the order of locks.
@@ -227,24 +250,46 @@ func (tx *Tx) DeleteTopic(id string) error {
 	return tx.write("topic", `DELETE FROM topics WHERE id = $1`, id)
 }
 
+// TopicIDs lists the identifiers of the topics of an app, or of all apps of a user if there is no app.
+func (s *Store) TopicIDs(ctx context.Context, userID, appID string) (ids []string, err error) {
+	query, owner := topicsOfApp, appID
+	if appID == "" {
+		query, owner = topicsOfUser, userID
+	}
+	if !isText(owner) {
+		return nil, nil
+	}
+	return s.reader(ctx).identifiers(query, owner)
+}
+
+const (
+	topicsOfApp  = `SELECT id FROM topics WHERE app_id = $1`
+	topicsOfUser = `SELECT t.id FROM topics t JOIN apps a ON a.id = t.app_id WHERE a.user_id = $1`
+)
+
 // TopicsOfApp lists the identifiers of the app's topics.
 func (tx *Tx) TopicsOfApp(appID string) ([]string, error) {
-	return tx.identifiers(`SELECT id FROM topics WHERE app_id = $1`, appID)
+	return tx.topicIDs(topicsOfApp, appID)
 }
 
 // TopicsOfUser lists the identifiers of all topics of the user.
 func (tx *Tx) TopicsOfUser(userID string) ([]string, error) {
-	return tx.identifiers(`SELECT t.id FROM topics t JOIN apps a ON a.id = t.app_id WHERE a.user_id = $1`, userID)
+	return tx.topicIDs(topicsOfUser, userID)
 }
 
-func (tx *Tx) identifiers(query, owner string) (ids []string, err error) {
-	err = tx.rows(query, []any{owner}, func(scan scanner) error {
+func (tx *Tx) topicIDs(query, owner string) (ids []string, err error) {
+	ids, err = tx.identifiers(query, owner)
+	tx.failed = err
+	return ids, err
+}
+
+func (c conn) identifiers(query, owner string) (ids []string, err error) {
+	err = c.rows(query, []any{owner}, func(scan scanner) error {
 		var id string
 		err := scan(&id)
 		ids = append(ids, id)
 		return err
 	})
-	tx.failed = err
 	return ids, err
 }
 

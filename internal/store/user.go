@@ -17,7 +17,7 @@ type Account struct {
 }
 
 const userColumns = `u.id, u.email, u.first_name, u.last_name, u.language, u.role, u.status,
-	u.quota_connections, u.quota_messages_per_month, u.quota_requests_per_minute, u.created_at, u.updated_at`
+	u.quota_connections, u.quota_messages_per_month, u.quota_requests_per_minute, u.quota_topics, u.quota_document_bytes, u.created_at, u.updated_at`
 
 // userRow collects the columns of userColumns.
 type userRow struct {
@@ -29,7 +29,8 @@ type userRow struct {
 func (r *userRow) dest() []any {
 	u := &r.user
 	return []any{&u.ID, &u.Email, &u.FirstName, &u.LastName, &u.Language, &r.role, &r.status,
-		&u.Quotas.Connections, &u.Quotas.MessagesPerMonth, &u.Quotas.RequestsPerMinute, &r.created, &r.updated}
+		&u.Quotas.Connections, &u.Quotas.MessagesPerMonth, &u.Quotas.RequestsPerMinute,
+		&u.Quotas.Topics, &u.Quotas.DocumentBytes, &r.created, &r.updated}
 }
 
 func (r *userRow) value() freshet.User {
@@ -137,8 +138,9 @@ func searchText(u *freshet.User) string {
 // CreateUser adds the account. A taken e-mail is ErrEmailTaken.
 func (tx *Tx) CreateUser(a *Account) error {
 	return tx.write("user", `INSERT INTO users (id, email, email_key, search, first_name, last_name, language, role, status,
-			quota_connections, quota_messages_per_month, quota_requests_per_minute, password_hash, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`, a.args()...)
+			quota_connections, quota_messages_per_month, quota_requests_per_minute, quota_topics, quota_document_bytes,
+			password_hash, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`, a.args()...)
 }
 
 // SaveUser replaces everything but the identifier and the time of creation.
@@ -148,14 +150,14 @@ func (tx *Tx) SaveUser(a *Account) error {
 	args[last-1] = args[last] // created_at stays
 	return tx.write("user", `UPDATE users SET email = $2, email_key = $3, search = $4, first_name = $5, last_name = $6,
 			language = $7, role = $8, status = $9, quota_connections = $10, quota_messages_per_month = $11,
-			quota_requests_per_minute = $12, password_hash = $13, updated_at = $14
+			quota_requests_per_minute = $12, quota_topics = $13, quota_document_bytes = $14, password_hash = $15, updated_at = $16
 		WHERE id = $1`, args[:last]...)
 }
 
 func (a *Account) args() []any {
 	return []any{a.ID, a.Email, freshet.EmailKey(a.Email), searchText(&a.User), a.FirstName, a.LastName, a.Language,
 		string(a.Role), string(a.Status), a.Quotas.Connections, a.Quotas.MessagesPerMonth, a.Quotas.RequestsPerMinute,
-		a.PasswordHash, millis(a.CreatedAt), millis(a.UpdatedAt)}
+		a.Quotas.Topics, a.Quotas.DocumentBytes, a.PasswordHash, millis(a.CreatedAt), millis(a.UpdatedAt)}
 }
 
 // LockUser returns the account and keeps others from changing it until the transaction ends.

@@ -41,6 +41,8 @@ var codes = map[freshet.Kind]int{
 	freshet.SourceExpired:       60103,
 	freshet.SourceUnknownHost:   60400,
 	freshet.SourceUnreadable:    61500,
+	freshet.TopicLimit:          40121,
+	freshet.DocumentLimit:       60000,
 }
 
 // internalMessage is all a client learns about a failure that nobody classified.

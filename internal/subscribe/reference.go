@@ -25,14 +25,14 @@ var codeTable = []codeEntry{
 	{40111, "Credentials revoked", "The key was renewed; the app's owner has the new one"},
 	{40112, "Credentials expired", "The signature is too old"},
 	{40120, "Account disabled", "An admin disabled the account of the topic's owner"},
-	{40121, "Account restricted", "Too many connections at once, of the account, the app or the server"},
+	{40121, "Account restricted", "Too many connections at once, of the account, the app or the server; or a URL that would need a topic more than the quota allows"},
 	{40122, "Account blocked", "The account's messages of this month are used up"},
 	{40400, "Resource not found", "There is nothing at this path"},
 	{40401, "Topic not found", "There is no such topic"},
 	{40500, "Method not allowed", "Only GET, HEAD and OPTIONS are answered"},
 	{50000, "Internal error", "Our fault, or the server is just going away; try again"},
 	{50001, "Timeout error", "The first document did not come in time"},
-	{60000, "Topic in error", "The topic was deleted, or cannot publish any more"},
+	{60000, "Topic in error", "The topic was deleted, or cannot publish any more; or the target's newest document is more than the quota `document_bytes` allows"},
 	{60001, "Data source in error", "The target answered with an error, or broke off"},
 	{60100, "Data source connection error", "The target cannot be reached, its address is not allowed, or its certificate is not trusted"},
 	{60101, "Data source credentials error", "The target asks for credentials (401)"},
@@ -52,7 +52,7 @@ func entryOf(code int) *codeEntry {
 func ending(code int) string {
 	switch {
 	case code == 60000:
-		return "ends"
+		return "ends; over the quota it goes on once there is a document"
 	case code >= 60101 && code <= 60103:
 		return "goes on once there is a document; ends before, and where the target's URL was subscribed to"
 	case code >= 60000:
