@@ -33,7 +33,6 @@ const (
 	RevokedCredential   // renewed since
 	ExpiredCredential   // too old
 	AccountDisabled     // the account is switched off
-	Forbidden           // we know who it is, and this is not for them
 	ConnectionLimit     // too many connections at once
 	MessageLimit        // the month's messages are used up
 	TooManyRequests     // over a rate; RetryAfter says when to come back
@@ -52,9 +51,10 @@ const (
 	SourceUnknownHost  // its name is not known
 	SourceUnreadable   // its answer is not JSON, too large, or does not fit the topic
 
-	// What an account or an app may not have more of. Nodes tell each other kinds by number: new ones come last.
-	TopicLimit    // as many topics as the quota allows
-	DocumentLimit // documents as long together as the quota allows
+	// Nodes tell each other kinds by number, also nodes of different versions: new ones come last.
+	TopicLimit    // the account or the app has as many topics as its quota allows
+	DocumentLimit // its documents are as long together as its quota allows
+	Forbidden     // we know who it is, and this is not for them
 
 	numKinds
 )
