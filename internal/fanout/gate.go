@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Gate bounds how many connections one address may have open, so that a flood from one place does not take the descriptors of
+// Gate bounds how many connections one address may have open, or streams on them, so that a flood from one place does not take the descriptors of
 // everybody else. IPv6 counts by /64, since one customer commands a whole one.
 type Gate struct {
 	limit  int32
@@ -90,6 +90,13 @@ func (g *Gate) leave(t Ticket) {
 		*s = slot{}
 		g.free = append(g.free, t)
 	}
+}
+
+// Enter counts in what takes as much as a connection of an address without being one, such as a stream of HTTP/2. What it returns counts
+// it out.
+func (g *Gate) Enter(address netip.Addr) (leave func(), ok bool) {
+	t, ok := g.enter(address)
+	return func() { g.leave(t) }, ok
 }
 
 // Refused is how many connections were closed at once.

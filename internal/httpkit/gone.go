@@ -10,9 +10,9 @@ import (
 
 type connKey struct{}
 
-// ConnContext lets ClientGone and SocketOf find the connection of a request. It is for http.Server.
+// ConnContext lets ClientGone, SocketOf and Streams find the connection of a request. It is for http.Server.
 func ConnContext(ctx context.Context, conn net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, conn)
+	return context.WithValue(context.WithValue(ctx, connKey{}, conn), streamsKey{}, &connStreams{conn: conn})
 }
 
 // ClientGone reports whether the client of a request has given up. The request's context says so too, but only some time

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -25,6 +26,21 @@ const (
 	idleTimeout       = 60 * time.Second
 	maxHeaderBytes    = 16 << 10
 )
+
+// bounds are what holds off clients that take nothing.
+type bounds struct {
+	stall      time.Duration // how long they may; the subscriber interface has its own
+	streamRoom int64         // what all of them may hold by HTTP/2, in bytes
+}
+
+func (b *bounds) complete(root fs.FS) {
+	if b.stall == 0 {
+		b.stall = stallTimeout
+	}
+	if b.streamRoom == 0 {
+		b.streamRoom = streamRoom(root)
+	}
+}
 
 // port is one bound listener.
 type port struct {
@@ -136,19 +152,30 @@ type web struct {
 	port *port
 }
 
-// newWeb makes a server that speaks HTTP/1.1 and HTTP/2, both also without TLS.
-func newWeb(p *port, handler http.Handler, log *slog.Logger) *web {
+// maxUpload is what is read of bodies on one HTTP/2 connection before anybody asks for it.
+const maxUpload = 256 << 10
+
+// newWeb makes a server that speaks HTTP/1.1 and HTTP/2, both also without TLS. What clients hold by HTTP/2 is bound by streams and by
+// the limits of this listener.
+func newWeb(p *port, handler http.Handler, streams *httpkit.Streams, limits httpkit.StreamLimits, log *slog.Logger) *web {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
 	return &web{port: p, http: &http.Server{
 		Protocols:         &protocols,
-		Handler:           handler,
+		Handler:           streams.Bound(limits, handler),
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ConnContext:       httpkit.ConnContext,
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: httpkit.MaxStreams,
+			// A stream's own deadline does not help where the connection that it shares with others takes nothing any more.
+			WriteByteTimeout:              limits.Stall,
+			MaxReceiveBufferPerConnection: maxUpload,
+			MaxReceiveBufferPerStream:     maxUpload,
+		},
 		// What the HTTP library complains about is mostly clients going away.
 		ErrorLog: slog.NewLogLogger(log.With("listener", p.name).Handler(), slog.LevelDebug),
 	}}

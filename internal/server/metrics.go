@@ -67,6 +67,10 @@ var (
 	refused       = counter("subscriptions_refused_total", "Subscriptions answered with an error, by its code.", "code")
 	ended         = counter("streams_ended_total", "Streams ended with an error, by its code.", "code")
 
+	http2Held    = gauge("http2_held_bytes", "What clients hold by streams of HTTP/2 under way, as it is counted.")
+	http2Refused = counter("http2_refused_total", "Streams of HTTP/2 refused for lack of room, or because of their address.")
+	http2Cut     = counter("http2_cut_total", "Streams of HTTP/2 cut because their clients took nothing.")
+
 	sources      = gauge("poll_sources", "Topics polled by this node.")
 	polls        = counter("polls_total", "Requests to data sources, by what became of them.", "outcome")
 	pollLateness = gauge("poll_lateness_seconds", "How late polls begin.")
@@ -82,7 +86,7 @@ func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []metric{
 		publications, publishSeconds, diffSeconds, topics, plainBytes, packedBytes, connections, transports, behind, deliveries,
 		sentBytes, heartbeats, fanOutSeconds, lagSeconds, timedOut, refused, ended, sources, polls, pollLateness, storeErrors,
-		gridErrors, usageErrors, traceSpans,
+		gridErrors, usageErrors, traceSpans, http2Held, http2Refused, http2Cut,
 	} {
 		ch <- d.desc
 	}
@@ -105,6 +109,10 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 		c.poller(p.poller.Stats())
 	}
 	c.engines(p)
+	st := p.streams.Stats()
+	c.send(http2Held, float64(st.Held))
+	c.send(http2Refused, float64(st.Refused))
+	c.send(http2Cut, float64(st.Cut))
 }
 
 type collection struct{ ch chan<- prometheus.Metric }

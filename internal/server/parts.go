@@ -38,6 +38,7 @@ type parts struct {
 	edition  freshet.Edition
 	log      *slog.Logger
 	health   *readiness
+	streams  *httpkit.Streams // of HTTP/2, on all listeners
 
 	// Owned by the stages.
 	tracer     *trace.Tracer // nil: nothing is traced

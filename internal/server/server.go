@@ -27,7 +27,8 @@ type Options struct {
 	Banner   io.Writer // where a person is looking; nil when nobody is
 	Colour   bool      // whether the banner may be coloured
 
-	node string // what this process is called in logs, traces and lists of connections; made by Run
+	node   string // what this process is called in logs, traces and lists of connections; made by Run
+	bounds bounds // chosen by Run where they are zero
 
 	// Ready is told the real addresses once everything works; nil if nobody wants to know.
 	Ready func(Addresses)
@@ -42,6 +43,7 @@ func Run(ctx context.Context, o Options) error {
 	startedAt := time.Now()
 	o.node = fanout.NewNode()
 	prepareProcess(o.Log, os.DirFS("/"))
+	o.bounds.complete(os.DirFS("/"))
 
 	edition, err := activate(&o.Settings, startedAt, o.Log)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/httpkit"
 	"github.com/freshet-io/freshet/internal/settings"
 )
 
@@ -70,6 +71,12 @@ type running struct {
 // run starts a server on free ports and stops it at the end of the test.
 func run(t *testing.T, change func(*settings.Settings)) *running {
 	t.Helper()
+	return runWithin(t, bounds{}, change)
+}
+
+// runWithin is run with other bounds than the usual ones.
+func runWithin(t *testing.T, b bounds, change func(*settings.Settings)) *running {
+	t.Helper()
 	s := settings.Default()
 	s.Data = t.TempDir()
 	s.Gateway.Listen, s.Admin.Listen, s.Subscriber.Listen = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
@@ -80,7 +87,7 @@ func run(t *testing.T, change func(*settings.Settings)) *running {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &running{t: t, logs: newLogLines(), cancel: cancel, done: make(chan error, 1)}
 	go func() {
-		r.done <- Run(ctx, Options{Settings: s, Version: "test", Log: NewLogger(r.logs, &s)})
+		r.done <- Run(ctx, Options{Settings: s, Version: "test", Log: NewLogger(r.logs, &s), bounds: b})
 	}()
 	t.Cleanup(func() { cancel(); r.wait() })
 	return r
@@ -242,7 +249,7 @@ func TestDrainLetsRequestsFinish(t *testing.T) {
 		close(entered)
 		<-finish
 		_, _ = io.WriteString(w, "all of it")
-	}), quiet)
+	}), httpkit.NewStreams(1<<20), httpkit.StreamLimits{Stall: patience}, quiet)
 	w.serve(make(chan error, 1))
 
 	answer := make(chan string, 1)

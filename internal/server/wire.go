@@ -7,8 +7,10 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/fanout"
 	"github.com/freshet-io/freshet/internal/httpkit"
 	"github.com/freshet-io/freshet/internal/settings"
 )
@@ -25,12 +27,14 @@ import (
 //   - then the parts, each before what it stands on;
 //   - the admin listener last, so that probes and metrics show the whole drain.
 func wire(o *Options, edition freshet.Edition, p *ports, r *readiness, failed chan<- error) *stages {
-	parts := &parts{settings: &o.Settings, version: o.Version, node: o.node, edition: edition, ports: p, log: o.Log, health: r}
+	parts := &parts{settings: &o.Settings, version: o.Version, node: o.node, edition: edition, ports: p, log: o.Log, health: r,
+		streams: httpkit.NewStreams(o.bounds.streamRoom)}
 	metrics := newMetrics(o.Version)
 	parts.administration.expected = o.Settings.Has(settings.RoleGateway)
 	guarded := guardAdmin(p.admin.Addr(), o.Settings.Admin.Token, adminHandler(r, metrics, &parts.administration, o.Log))
-	admin := newWeb(p.admin, httpkit.Chain(guarded, httpkit.DrainBodies, httpkit.TimeBodies(bodyTimeout)), o.Log)
-	public := &public{parts: parts, ports: p, failed: failed}
+	admin := newWeb(p.admin, httpkit.Chain(guarded, httpkit.DrainBodies, httpkit.TimeBodies(bodyTimeout)), parts.streams,
+		httpkit.StreamLimits{Stall: o.bounds.stall}, o.Log)
+	public := &public{parts: parts, ports: p, stall: o.bounds.stall, failed: failed}
 
 	all := []stage{{
 		name:  "admin listener",
@@ -107,6 +111,7 @@ func wire(o *Options, edition freshet.Edition, p *ports, r *readiness, failed ch
 type public struct {
 	parts  *parts
 	ports  *ports
+	stall  time.Duration
 	failed chan<- error
 
 	// Owned by the stage.
@@ -124,8 +129,10 @@ func (p *public) serve(context.Context) error {
 		p.tls = certificate.config()
 	}
 	if p.ports.gateway != nil {
-		p.ports.gateway.Listener = p.gatewayListener()
-		door := newWeb(p.ports.gateway, p.parts.gateway, p.parts.log)
+		gate := p.parts.newGate()
+		p.ports.gateway.Listener = p.gatewayListener(gate)
+		door := newWeb(p.ports.gateway, p.parts.gateway, p.parts.streams,
+			httpkit.StreamLimits{Stall: p.stall, Enter: gate.Enter}, p.parts.log)
 		door.http.ConnState = p.parts.gateway.ConnState
 		p.webs = append(p.webs, door)
 	}
@@ -138,10 +145,8 @@ func (p *public) serve(context.Context) error {
 			bound = p.parts.gate.Listen(bound)
 		}
 		p.ports.subscriber.Listener = bound
-		w := newWeb(p.ports.subscriber, httpkit.TimeBodies(bodyTimeout)(p.parts.subscriber), p.parts.log)
-		// A stream's own deadline does not help where the connection that it shares with others takes nothing any more.
-		w.http.HTTP2 = &http.HTTP2Config{WriteByteTimeout: p.parts.settings.Subscriber.WriteTimeout}
-		p.webs = append(p.webs, w)
+		p.webs = append(p.webs, newWeb(p.ports.subscriber, httpkit.TimeBodies(bodyTimeout)(p.parts.subscriber), p.parts.streams,
+			httpkit.StreamLimits{Stall: p.parts.settings.Subscriber.WriteTimeout, Enter: p.parts.gate.Enter}, p.parts.log))
 	}
 	for _, w := range p.webs {
 		w.http.TLSConfig = p.tls.Clone()
@@ -151,8 +156,8 @@ func (p *public) serve(context.Context) error {
 }
 
 // gatewayListener is what lies between the gateway and its socket.
-func (p *public) gatewayListener() net.Listener {
-	bound := httpkit.Calm(p.parts.newGate().Listen(p.ports.gateway.Listener))
+func (p *public) gatewayListener(gate *fanout.Gate) net.Listener {
+	bound := httpkit.Calm(gate.Listen(p.ports.gateway.Listener))
 	if p.tls != nil {
 		return bound
 	}
