@@ -59,7 +59,8 @@ func (s *source) poll() {
 	var err error
 	s.span = s.p.opts.Tracer.Start("poll", trace.Client, trace.Parent{})
 	s.span.Set("freshet.topic", s.id)
-	if stopped == running {
+	asks := stopped == running && s.p.leases.holds(shardOf(s.id)) // whoever has the lease asks
+	if asks {
 		asking := s.span.Child("ask", trace.Client)
 		got, err = s.p.fetcher.fetch(s.p.ctx, s.request(now))
 		asking.End()
@@ -71,7 +72,7 @@ func (s *source) poll() {
 		go next.proceed()
 	}
 	pause := now.every
-	if stopped == running {
+	if asks {
 		pause = s.settle(now, got, err)
 	}
 	s.span.End()
@@ -98,16 +99,18 @@ func (s *source) request(now *plan) *request {
 // came too late to be ours to publish is dropped.
 func (s *source) settle(asked *plan, got *answer, err error) time.Duration {
 	if !s.stillMine(asked) {
-		s.tell(asked, dropped)
-		s.etag, s.lastModified = "", ""
-		return asked.every
+		return s.drop(asked)
 	}
 	ctx, cancel := context.WithTimeout(trace.With(s.p.ctx, s.span), loadTimeout)
 	defer cancel()
+	s.setAbandon(cancel)
+	defer s.setAbandon(nil)
 	if err == nil {
 		err = s.take(ctx, asked, got)
 	}
 	switch {
+	case err != nil && !s.stillMine(asked):
+		return s.drop(asked)
 	case err == nil:
 		s.failures, s.notBefore = 0, time.Time{}
 		s.outage.end(ctx, s, "data source answers again")
@@ -121,6 +124,19 @@ func (s *source) settle(asked *plan, got *answer, err error) time.Duration {
 	}
 	s.tell(asked, failed)
 	return s.fail(ctx, asked, err)
+}
+
+// drop lets an answer go that is not ours to publish.
+func (s *source) drop(asked *plan) time.Duration {
+	s.tell(asked, dropped)
+	s.etag, s.lastModified = "", ""
+	return asked.every
+}
+
+func (s *source) setAbandon(f context.CancelFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.abandon = f
 }
 
 // stillMine reports whether the topic is still ours, and still what was asked for.
@@ -144,7 +160,7 @@ func (s *source) take(ctx context.Context, asked *plan, got *answer) error {
 		}
 		return nil
 	}
-	out, err := s.held.Publish(ctx, router.Publication{Body: got.body})
+	out, err := s.held.Publish(ctx, router.Publication{Body: got.body, Gone: func() bool { return !s.stillMine(asked) }})
 	switch freshet.KindOf(err) {
 	case freshet.Invalid, freshet.TooLarge:
 		s.forget()

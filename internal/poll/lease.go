@@ -14,7 +14,8 @@ import (
 // same time; which node asks for which follows from the nodes that are alive, so that each has its part.
 //
 // A node that dies is succeeded when its claims run out. One that was asleep longer than that finds its leases over before
-// it does anything: they end by its own clock, counted from before they were renewed.
+// it does anything: they end by its own clock, counted from before they were renewed. So whoever begins a source, asks a target or
+// publishes an answer looks first whether the lease holds.
 type leases struct {
 	p     *Poller
 	me    string
@@ -33,10 +34,12 @@ type sighting struct {
 
 // A lease lasts leaseTime and is renewed every leaseRound: a node that dies is succeeded within leaseTime + 2 leaseRounds.
 const (
-	leaseTime  = 3 * time.Second
-	leaseRound = 750 * time.Millisecond
-	nodesTTL   = time.Minute
-	nodesClaim = "poll/nodes"
+	leaseTime = 3 * time.Second
+	// leaseMargin is how much earlier than the claim a lease ends for its holder: what is begun just before takes a moment.
+	leaseMargin = 250 * time.Millisecond
+	leaseRound  = 750 * time.Millisecond
+	nodesTTL    = time.Minute
+	nodesClaim  = "poll/nodes"
 )
 
 func shardClaim(n int) string { return "poll/" + strconv.Itoa(n) }
@@ -47,8 +50,17 @@ func newLeases(p *Poller) *leases {
 
 // holds reports whether the shard is ours now.
 func (l *leases) holds(shard int) bool {
-	return l.p.shards[shard].until.Load() > int64(time.Since(l.start))
+	until := l.p.shards[shard].until.Load()
+	if until == nil {
+		return false
+	}
+	now := time.Now()
+	// By both clocks: the one that cannot be set does not run while the machine sleeps.
+	return now.Before(*until) && now.Round(0).Before(until.Round(0))
 }
+
+// endLease returns whether there was one.
+func (sh *shard) endLease() bool { return sh.until.Swap(nil) != nil }
 
 func (l *leases) run() {
 	tick := time.NewTicker(leaseRound)
@@ -73,20 +85,14 @@ func (l *leases) round(ctx context.Context) {
 	}
 	gained := false
 	for n := range l.p.shards {
-		had := l.p.shards[n].until.Load() != 0
+		had := l.p.shards[n].until.Load() != nil
 		mine := err != nil && had || err == nil && l.chosen(n, nodes)
-		has := false
 		switch {
 		case mine:
-			has = l.take(ctx, n)
+			gained = l.take(ctx, n) || gained
 		case had:
 			l.give(ctx, n)
 		}
-		if had && !has && !l.holds(n) {
-			l.p.shards[n].until.Store(0)
-			l.p.dropShard(n)
-		}
-		gained = gained || has && !had
 	}
 	if gained {
 		select {
@@ -96,24 +102,40 @@ func (l *leases) round(ctx context.Context) {
 	}
 }
 
-// take renews a lease or acquires it if it is free.
-func (l *leases) take(ctx context.Context, n int) bool {
-	before := time.Since(l.start)
+// take renews a lease, or acquires it if it is free. It reports whether it was acquired.
+func (l *leases) take(ctx context.Context, n int) (acquired bool) {
+	before := time.Now()
 	now, err := l.p.grid.Swap(ctx, shardClaim(n), l.me, l.me, leaseTime)
-	if err == nil && now == "" {
-		now, err = l.p.grid.Swap(ctx, shardClaim(n), "", l.me, leaseTime)
+	if err != nil {
+		if !l.holds(n) { // otherwise what is left of the lease still holds
+			l.lose(n)
+		}
+		return false
 	}
-	if err != nil || now != l.me {
-		return false // what is left of the lease still holds
+	if now != l.me {
+		l.lose(n) // others may have polled meanwhile, so it begins anew even if it is free again
+		before = time.Now()
+		if now == "" {
+			now, err = l.p.grid.Swap(ctx, shardClaim(n), "", l.me, leaseTime)
+		}
+		if err != nil || now != l.me {
+			return false
+		}
 	}
-	l.p.shards[n].until.Store(int64(before + leaseTime))
-	return true
+	until := before.Add(leaseTime - leaseMargin)
+	return l.p.shards[n].until.Swap(&until) == nil
+}
+
+// lose stops what needs the lease.
+func (l *leases) lose(n int) {
+	if l.p.shards[n].endLease() {
+		l.p.dropShard(n)
+	}
 }
 
 // give lets another node have the shard: first we stop, then it may begin.
 func (l *leases) give(ctx context.Context, n int) {
-	l.p.shards[n].until.Store(0)
-	l.p.dropShard(n)
+	l.lose(n)
 	_, _ = l.p.grid.Swap(ctx, shardClaim(n), l.me, "", 0) // otherwise it runs out
 }
 
@@ -122,7 +144,7 @@ func (l *leases) release() {
 	ctx, cancel := context.WithTimeout(context.Background(), leaseTime)
 	defer cancel()
 	for n := range l.p.shards {
-		if l.p.shards[n].until.Swap(0) != 0 {
+		if l.p.shards[n].endLease() {
 			_, _ = l.p.grid.Swap(ctx, shardClaim(n), l.me, "", 0)
 		}
 	}

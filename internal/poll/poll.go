@@ -9,7 +9,8 @@
 // the grid, see freshet.SourceFailure), and keeps nothing: where and what to ask is the catalog's knowledge.
 //
 // A Poller is safe for concurrent use. Locks are taken in the order shard.mu, source.mu, lines of budgets; none is held
-// during a request, a publication, or a call of the grid or the catalog.
+// during a request, a publication, or a call of the router, the grid or the catalog. A publication takes source.mu, to ask
+// whether it is still wanted.
 package poll
 
 import (
@@ -130,7 +131,7 @@ type Poller struct {
 
 // shard is a part of all topics: those that one lease covers.
 type shard struct {
-	until atomic.Int64 // when the lease ends unless it is renewed, in nanoseconds since the Poller's start
+	until atomic.Pointer[time.Time] // when the lease ends unless it is renewed; nil: there is none
 	gate  gate
 
 	mu      sync.Mutex
@@ -217,11 +218,8 @@ func shardOf(topicID string) int {
 
 // presence is told by the grid. It must not block.
 func (p *Poller) presence(topicID string, present bool) {
-	n := shardOf(topicID)
 	if present {
-		if p.leases.holds(n) {
-			p.arrive(topicID, subscriber)
-		}
+		p.arrive(topicID, subscriber)
 		return
 	}
 	if s := p.source(topicID); s != nil {
@@ -239,9 +237,7 @@ func (p *Poller) notice(n grid.Notice) {
 	case grid.ScopeApp, grid.ScopeUser:
 		p.later(func() { p.reload(n) })
 	case grid.ScopePoll:
-		if p.leases.holds(shardOf(n.ID)) {
-			p.arrive(n.ID, refresh)
-		}
+		p.arrive(n.ID, refresh)
 	}
 }
 
@@ -283,14 +279,19 @@ const (
 	refresh                  // once, now
 )
 
-// arrive makes sure that the topic is polled. It must not block.
+// arrive makes sure that the topic is polled, if it is ours. It must not block.
 func (p *Poller) arrive(topicID string, why reason) {
 	if p.closed.Load() {
 		return
 	}
-	sh := &p.shards[shardOf(topicID)]
+	n := shardOf(topicID)
+	sh := &p.shards[n]
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	// Under the lock: a lease that ends after this finds the source, and drops it.
+	if !p.leases.holds(n) {
+		return
+	}
 	if s := sh.sources[topicID]; s != nil && s.arrive(why) {
 		return
 	}

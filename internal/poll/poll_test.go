@@ -662,7 +662,7 @@ func (p *Poller) kill() {
 	p.cancel()
 	p.working.Wait()
 	for i := range p.shards {
-		p.shards[i].until.Store(0)
+		p.shards[i].endLease()
 	}
 }
 
@@ -681,7 +681,7 @@ func TestANodeThatWasAsleepPublishesNothing(t *testing.T) {
 		defer w.join("a")()
 		after(500 * time.Millisecond)
 		for i := range w.poller.shards {
-			w.poller.shards[i].until.Store(1) // as if its leases had run out meanwhile
+			w.poller.shards[i].until.Store(new(time.Time)) // as if its leases had run out meanwhile
 			_, _ = w.grid.Swap(t.Context(), shardClaim(i), w.poller.leases.me, "another node", time.Minute)
 		}
 		after(time.Second)

@@ -36,6 +36,7 @@ type source struct {
 	parked   bool // kept only to remember what the target asked for
 	stopped  ending
 	finished bool
+	abandon  context.CancelFunc // of the publication under way; nil if there is none
 
 	// Owned by whoever made it busy.
 	host         string // whose place it has
@@ -148,13 +149,14 @@ func (s *source) adopt(ctx context.Context, found *catalog.Source) error {
 		return err
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.stopped != running {
+		s.mu.Unlock()
 		if held != nil {
 			held.Release()
 		}
 		return nil
 	}
+	defer s.mu.Unlock()
 	if held != nil {
 		s.held = held
 	}
@@ -313,6 +315,9 @@ func (s *source) stop(why ending) {
 	if s.leaving != nil {
 		s.leaving.Stop()
 		s.leaving = nil
+	}
+	if why == lost && s.abandon != nil {
+		s.abandon() // its successor publishes
 	}
 	busy := s.busy
 	s.mu.Unlock()

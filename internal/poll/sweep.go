@@ -64,7 +64,7 @@ func (p *Poller) review(ctx context.Context, topicID string, stale bool, why rea
 		p.arrive(topicID, why)
 	case s != nil:
 		s.leave()
-	case stale:
+	case stale && p.leases.holds(shardOf(topicID)):
 		err := p.catalog.Retire(ctx, topicID, func(ctx context.Context) (bool, error) { return p.grid.Present(ctx, topicID) })
 		if err != nil && ctx.Err() == nil {
 			p.log.Warn("topic without subscribers stays for now", "topic", topicID, "err", err)
