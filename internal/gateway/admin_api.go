@@ -70,6 +70,9 @@ func (a *Administration) createAPI(c *call) (reply, error) {
 	if err := c.params.readAPI(made, whole); err != nil {
 		return reply{}, err
 	}
+	if err := a.barred.check(made); err != nil {
+		return reply{}, err
+	}
 	err := a.register(c.ctx, func(tx *store.Tx, revision int64) error {
 		if err := checkFree(tx, made); err != nil {
 			return err
@@ -114,6 +117,9 @@ func (a *Administration) saveAPI(c *call, ref string, e extent) (reply, error) {
 			saved = &freshet.API{ID: saved.ID, CreatedAt: saved.CreatedAt}
 		}
 		if err := c.params.readAPI(saved, e); err != nil {
+			return err
+		}
+		if err := a.barred.check(saved); err != nil {
 			return err
 		}
 		if err := checkFree(tx, saved); err != nil {

@@ -19,7 +19,7 @@ import (
 // Administration registers APIs, plugins, consumers and their keys. It speaks the dialect of Kong 0.5: forms or JSON,
 // with or without a trailing slash. Whoever reaches it may do everything; the listener decides who does.
 type Administration struct {
-	// Static after NewAdministration.
+	// Static after NewAdministration and Bar.
 	store    *store.Store
 	registry interface {
 		changed(ctx context.Context, revision int64) // it is stored
@@ -29,12 +29,19 @@ type Administration struct {
 	version string
 	log     *slog.Logger
 	now     func() time.Time
+	barred  Barred
 }
 
 // NewAdministration changes what is registered in the store; changes take effect through the registry.
 func NewAdministration(s *store.Store, r *Registry, version string, log *slog.Logger) *Administration {
 	return &Administration{store: s, registry: r, version: version, log: log,
 		now: func() time.Time { return time.Now().Truncate(time.Millisecond) }} // what the store keeps
+}
+
+// Bar refuses upstreams that lead to the address.
+func (a *Administration) Bar(b Barred) *Administration {
+	a.barred = b
+	return a
 }
 
 // NewWriter is an administration for the requests of other nodes, in a process that routes nothing itself: it makes changes

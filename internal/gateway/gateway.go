@@ -36,6 +36,7 @@ type Options struct {
 	APIs    []API          // those that are answered in this process
 	Remote  []Remote       // those that another process answers
 	Counter httpkit.Counter
+	Barred  Barred // no upstream leads there
 
 	Timeouts Timeouts
 	Now      func() time.Time // nil = time.Now
@@ -69,7 +70,7 @@ type Gateway struct {
 // New makes a gateway that knows the platform's own APIs; Follow tells it about the registered ones. Of several
 // versions of one API, the last one given is also the latest. Close lets go of connections to upstreams.
 func New(o Options) (*Gateway, error) {
-	general := newTransport(o.Timeouts)
+	general := newTransport(o.Timeouts, o.Barred)
 	g := &Gateway{log: o.Log, proxies: o.Proxies, counter: o.Counter, now: o.Now, straight: newStraight(general),
 		standard: keepConnections(general), platform: map[string]http.Handler{}}
 	if g.now == nil {

@@ -35,7 +35,7 @@ const (
 )
 
 // newTransport speaks HTTP to upstreams. It does not touch bodies: what is compressed stays compressed.
-func newTransport(t Timeouts) *http.Transport {
+func newTransport(t Timeouts, barred Barred) *http.Transport {
 	if t.Connect <= 0 {
 		t.Connect = 5 * time.Second
 	}
@@ -43,7 +43,7 @@ func newTransport(t Timeouts) *http.Transport {
 		t.Response = time.Minute
 	}
 	return &http.Transport{
-		DialContext:            (&net.Dialer{Timeout: t.Connect, KeepAlive: 30 * time.Second}).DialContext,
+		DialContext:            (&net.Dialer{Timeout: t.Connect, KeepAlive: 30 * time.Second, Control: barred.control}).DialContext,
 		TLSHandshakeTimeout:    t.Connect,
 		ResponseHeaderTimeout:  t.Response,
 		ExpectContinueTimeout:  time.Second,

@@ -157,3 +157,37 @@ func TestTheAdministrationTellsHowBusyTheGatewayIs(t *testing.T) {
 		t.Errorf("answers %d %s", status, body)
 	}
 }
+
+func TestProductionRegistersNoUpstreamThatIsTheAdministrationListener(t *testing.T) {
+	production := func(s *settings.Settings) { s.Environment, s.Admin.Password = settings.Production, "hunter2hunter2" }
+	r := run(t, production)
+	_, port, _ := net.SplitHostPort(r.address("admin"))
+	for _, host := range []string{r.address("admin"), "localhost:" + port, "LocalHost.:" + port, "0.0.0.0:" + port, "[::1]:" + port, "[::ffff:127.0.0.1]:" + port} {
+		if status := administer(t, r, "", "/apis/", "request_path", "/inside", "upstream_url", "http://"+host+"/debug"); status != http.StatusBadRequest {
+			t.Errorf("registering %s answers %d", host, status)
+		}
+	}
+	_, streams, _ := net.SplitHostPort(r.address("subscriber"))
+	if status := administer(t, r, "", "/apis/", "request_path", "/streams", "upstream_url", "http://localhost:"+streams); status != http.StatusCreated {
+		t.Errorf("registering the subscriber listener answers %d", status)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, "http://"+r.address("admin")+"/apis/streams", strings.NewReader("upstream_url=http://127.0.0.1:"+port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	answer, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, _ := io.ReadAll(answer.Body)
+	_ = answer.Body.Close()
+	if answer.StatusCode != http.StatusBadRequest || !strings.Contains(string(body), "administration listener") {
+		t.Errorf("changing it answers %d %s", answer.StatusCode, body)
+	}
+
+	open := run(t, func(*settings.Settings) {})
+	if status := administer(t, open, "", "/apis/", "request_path", "/inside", "upstream_url", "http://"+open.address("admin")); status != http.StatusCreated {
+		t.Errorf("development answers %d", status)
+	}
+}

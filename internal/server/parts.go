@@ -205,7 +205,7 @@ func (p *parts) openGateway(ctx context.Context) error {
 		return err
 	}
 	s := &p.settings.Gateway
-	o := gateway.Options{Log: p.log, Proxies: p.settings.TrustedProxies, APIs: apis, Counter: p.grid,
+	o := gateway.Options{Log: p.log, Proxies: p.settings.TrustedProxies, APIs: apis, Counter: p.grid, Barred: p.barred(),
 		Timeouts: gateway.Timeouts{Connect: s.ConnectTimeout, Response: s.ResponseTimeout}}
 	if p.settings.Has(settings.RoleGateway) {
 		o.Remote = p.remoteAPIs()
@@ -216,12 +216,20 @@ func (p *parts) openGateway(ctx context.Context) error {
 	if p.registry, err = gateway.Follow(ctx, p.gateway, p.store, p.grid, p.log); err != nil {
 		return err
 	}
-	administration := http.Handler(gateway.NewAdministration(p.store, p.registry, p.version, p.log))
+	administration := http.Handler(gateway.NewAdministration(p.store, p.registry, p.version, p.log).Bar(p.barred()))
 	if p.reads() {
 		administration = &remoteAdministration{local: administration, writer: writer{p.grid}, log: p.log}
 	}
 	p.administration.set(httpkit.Finish(administration))
 	return nil
+}
+
+// barred is where no upstream of the gateway may lead: in production, to the administration listener.
+func (p *parts) barred() gateway.Barred {
+	if p.settings.Environment != settings.Production {
+		return gateway.Barred{}
+	}
+	return gateway.Bar(p.ports.admin.Addr())
 }
 
 // gatewayAdministration is for admins of the management API; nil where the gateway is elsewhere.

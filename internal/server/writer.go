@@ -86,7 +86,7 @@ func (p *parts) answerWriters() (stop func()) {
 			return done{}, p.catalog.Retire(ctx, topicID, func(ctx context.Context) (bool, error) { return p.grid.Present(ctx, topicID) })
 		}),
 	}
-	administration := gateway.NewWriter(p.store, p.grid, p.version, p.log)
+	administration := gateway.NewWriter(p.store, p.grid, p.version, p.log).Bar(p.barred())
 	stops = append(stops, answerTo(p.grid, askAdminister, func(ctx context.Context, q registration) (registered, error) {
 		return q.serve(ctx, administration), nil
 	}))
