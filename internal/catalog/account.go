@@ -3,9 +3,11 @@ package catalog
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/httpkit"
 	"github.com/freshet-io/freshet/internal/store"
 )
 
@@ -31,6 +33,9 @@ func (c *Catalog) createUser(ctx context.Context, actor *Actor, user freshet.Use
 	if err := freshet.Together(user.Validate(), freshet.ValidatePassword(password)); err != nil {
 		return nil, err
 	}
+	if err := c.countSignUp(ctx, actor, network); err != nil {
+		return nil, err
+	}
 	hash, err := c.passwords.hash(ctx, network, password)
 	if err != nil {
 		return nil, err
@@ -50,6 +55,22 @@ func (c *Catalog) createUser(ctx context.Context, actor *Actor, user freshet.Use
 		return nil, emailTaken(err)
 	}
 	return &user, nil
+}
+
+// countSignUp limits the accounts that one network makes in an hour, over all nodes. Admins are not counted, nor is the program
+// itself.
+func (c *Catalog) countSignUp(ctx context.Context, actor *Actor, network string) error {
+	limit := c.opts.SignUpsPerAddress
+	if limit <= 0 || network == "" || actor != nil && actor.Admin() {
+		return nil
+	}
+	left, within := httpkit.TakeWithin(ctx, c.opts.Counter, "signup address "+network, limit, time.Hour, c.opts.Now())
+	if within {
+		return nil
+	}
+	e := freshet.Errorf(freshet.TooManyRequests, "More than %d accounts from your address in this hour; try again later, or ask the server's admin for one", limit)
+	e.RetryAfter = left.Reset
+	return e
 }
 
 func emailTaken(err error) error {

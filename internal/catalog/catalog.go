@@ -13,6 +13,7 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/httpkit"
 	"github.com/freshet-io/freshet/internal/store"
 )
 
@@ -32,6 +33,8 @@ type Documents interface {
 type Options struct {
 	Production        bool
 	OpenSignUp        bool
+	SignUpsPerAddress int64           // accounts that strangers may make from one network in an hour; 0 = any number
+	Counter           httpkit.Counter // counts them; nil if any number is allowed
 	Writer            Writer // of a process that may not write; nil: it does so itself
 	Shared            bool   // other processes change the store as well
 	TokenLifetime     time.Duration

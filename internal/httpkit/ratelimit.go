@@ -44,26 +44,31 @@ const counterPatience = time.Second
 // error once it is used up. A counter that cannot be reached lets the request through: losing a limit for a while
 // is better than losing the service.
 func Take(ctx context.Context, counter Counter, name string, limit int64, now time.Time) (Budget, error) {
-	const window = time.Minute
-	if limit <= 0 {
-		return Budget{}, nil
-	}
-	b := Budget{Limit: limit, Remaining: limit, Reset: window - time.Duration(now.UnixNano())%window}
-	// Fixed windows: each minute has a counter of its own, which is forgotten some time after.
-	minute := now.Unix() / int64(window/time.Second)
-	ctx, cancel := context.WithTimeout(ctx, counterPatience)
-	defer cancel()
-	count, err := spend(ctx, counter, name+" "+strconv.FormatInt(minute, 10), limit, 2*window)
-	if err != nil {
-		return b, nil //nolint:nilerr // see above
-	}
-	b.Remaining = max(0, limit-count)
-	if count > limit {
+	b, within := TakeWithin(ctx, counter, name, limit, time.Minute, now)
+	if !within {
 		e := freshet.Errorf(freshet.TooManyRequests, "More than %d requests in this minute; slow down and try again", limit)
 		e.RetryAfter = b.Reset
 		return b, e
 	}
 	return b, nil
+}
+
+// TakeWithin is Take for any window, and reports whether the limit is kept.
+func TakeWithin(ctx context.Context, counter Counter, name string, limit int64, window time.Duration, now time.Time) (b Budget, within bool) {
+	if limit <= 0 {
+		return Budget{}, true
+	}
+	b = Budget{Limit: limit, Remaining: limit, Reset: window - time.Duration(now.UnixNano())%window}
+	// Fixed windows: each has a counter of its own, which is forgotten some time after.
+	n := now.Unix() / int64(window/time.Second)
+	ctx, cancel := context.WithTimeout(ctx, counterPatience)
+	defer cancel()
+	count, err := spend(ctx, counter, name+" "+strconv.FormatInt(n, 10), limit, 2*window)
+	if err != nil {
+		return b, true // see Take
+	}
+	b.Remaining = max(0, limit-count)
+	return b, count <= limit
 }
 
 // SetHeaders tells the client where it stands: the usual names, and the short one the service is known for.

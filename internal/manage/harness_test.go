@@ -69,7 +69,7 @@ func (s *server) start() {
 	}
 	s.grid = grid.NewMemory(grid.MemoryOptions{})
 	opts := catalog.Options{
-		OpenSignUp: true, TokenLifetime: 24 * time.Hour, Hashing: cheap, Now: s.now.now, Log: slog.New(slog.NewTextHandler(s.log, nil)),
+		OpenSignUp: true, Counter: s.grid, TokenLifetime: 24 * time.Hour, Hashing: cheap, Now: s.now.now, Log: slog.New(slog.NewTextHandler(s.log, nil)),
 		AdminEmail: freshet.FixedAdminEmail, AdminPassword: freshet.FixedAdminPassword,
 		Quotas:    freshet.Quotas{RequestsPerMinute: 6000},
 		AppQuotas: freshet.Quotas{Connections: 7, RequestsPerMinute: 600},

@@ -88,7 +88,7 @@ func (a *api) users(h huma.API) {
 	tags := []string{usersTag}
 	handle(a, h, huma.Operation{
 		OperationID: "create-user", Method: http.MethodPost, Path: "/users", Tags: tags, DefaultStatus: http.StatusCreated,
-		Summary: "Create a user", Description: "Open to everybody unless the server is set to `signup: admin`.",
+		Summary: "Create a user", Description: "Open to everybody unless the server is set to `signup: admin`. One address may make a few an hour (429), admins any number.",
 		Errors: []int{http.StatusConflict, http.StatusUnauthorized},
 	}, a.createUser)
 	handle(a, h, huma.Operation{

@@ -170,6 +170,7 @@ func (p *parts) openCatalog(ctx context.Context) (err error) {
 	p.catalog, err = catalog.New(ctx, p.store, p.grid, catalog.Options{
 		Production:    s.Environment == settings.Production,
 		OpenSignUp:    s.Signup == settings.SignupOpen,
+		Counter:       p.grid,
 		Writer:        remote,
 		Shared:        s.Database != "",
 		TokenLifetime: s.Token.Lifetime,
@@ -190,6 +191,7 @@ func (p *parts) openCatalog(ctx context.Context) (err error) {
 			Topics:            s.Quotas.AppTopics,
 			DocumentBytes:     s.Quotas.AppDocumentBytes,
 		},
+		SignUpsPerAddress: s.SignupsPerAddress(),
 		ProvisionedTopics: s.Limits.TopicsPerApp,
 		Documents:         p.router,
 		Log:               p.log,

@@ -334,3 +334,23 @@ func TestAClusterIsRefusedWhereItCannotWork(t *testing.T) {
 		}
 	}
 }
+
+func TestSignUpsAreLimitedInProductionUnlessSetOtherwise(t *testing.T) {
+	for flags, want := range map[string]int64{"": 0, "production": 20, "production 0": 0, "production 7": 7, "development 7": 7} {
+		set := map[string]string{}
+		environment, limit, _ := strings.Cut(flags, " ")
+		if environment != "" {
+			set["environment"] = environment
+		}
+		if limit != "" {
+			set["limits-signups-per-address"] = limit
+		}
+		e, err := Load(Sources{Flags: set})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := e.Settings.SignupsPerAddress(); got != want {
+			t.Errorf("%q: %d, want %d", flags, got, want)
+		}
+	}
+}

@@ -105,6 +105,7 @@ type Settings struct {
 	Limits struct {
 		ConnectionsPerAddress int64 // 0 means unlimited
 		TopicsPerApp          int64 // that subscribers can make; 0 means unlimited
+		SignupsPerAddress     int64 // see the method of this name
 	}
 	Telemetry struct {
 		Endpoint      string // empty: nothing is traced
@@ -181,4 +182,18 @@ func (s *Settings) Has(r Role) bool {
 		}
 	}
 	return false
+}
+
+// signupsInProduction is how many accounts one address may make in an hour unless the settings say otherwise.
+const signupsInProduction = 20
+
+// SignupsPerAddress is how many accounts strangers may make from one address in an hour; 0 means unlimited.
+func (s *Settings) SignupsPerAddress() int64 {
+	switch {
+	case s.Limits.SignupsPerAddress != automatic:
+		return s.Limits.SignupsPerAddress
+	case s.Environment == Production:
+		return signupsInProduction
+	}
+	return 0
 }

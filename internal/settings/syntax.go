@@ -119,6 +119,36 @@ func count(highest int64) syntax[int64] {
 	}
 }
 
+// auto leaves a number to the environment; automatic is what the field is then.
+const (
+	auto      = "auto"
+	automatic = -1
+)
+
+// autoCount is count, or auto.
+func autoCount(highest int64) syntax[int64] {
+	s := count(highest)
+	parse, format := s.parse, s.format
+	valid := "auto, or " + s.valid
+	s.valid = valid
+	s.parse = func(text string) (int64, error) {
+		if text == auto {
+			return automatic, nil
+		}
+		if _, err := parseInt(text); err != nil {
+			return 0, must("be %s", valid)
+		}
+		return parse(text)
+	}
+	s.format = func(n int64) string {
+		if n == automatic {
+			return auto
+		}
+		return format(n)
+	}
+	return s
+}
+
 // powerOfTwo accepts 1, 2, 4 … up to highest.
 func powerOfTwo(highest int64) syntax[int64] {
 	s := count(highest)

@@ -40,6 +40,9 @@ func TestValuesAreWrittenOneWay(t *testing.T) {
 		"": refused, "101": refused, "-1": refused, "+1": refused, "1e2": refused, "0x10": refused, "1_0": refused, "٣": refused,
 		"99999999999999999999": refused,
 	})
+	checkSyntax(t, "count or auto", autoCount(100), map[string]string{
+		"auto": "auto", "0": "0", "100": "100", "": refused, "Auto": refused, "-1": refused, "101": refused,
+	})
 	checkSyntax(t, "boolean", boolean(), map[string]string{
 		"true": "true", "false": "false", "yes": refused, "1": refused, "True": refused, "": refused,
 	})

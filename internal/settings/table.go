@@ -288,6 +288,11 @@ var table = []Entry{
 		Help:  "Topics that an app may have before its subscribers can make no more of them by naming URLs; 0 is unlimited",
 		value: bind(func(s *Settings) *int64 { return &s.Limits.TopicsPerApp }, count(10_000_000)),
 	}, {
+		Key: "limits.signups_per_address", Default: auto,
+		Help: "Accounts that strangers may make from one address, or one /64 of IPv6, in an hour; 0 is unlimited, and auto is 20 in production " +
+			"and unlimited in development",
+		value: bind(func(s *Settings) *int64 { return &s.Limits.SignupsPerAddress }, autoCount(1_000_000)),
+	}, {
 		Key: "telemetry.endpoint", Default: "",
 		Help:  "OpenTelemetry collector that is sent traces over OTLP/HTTP, such as http://localhost:4318; empty sends none",
 		value: bind(func(s *Settings) *string { return &s.Telemetry.Endpoint }, httpURL()),
