@@ -35,8 +35,8 @@ type Options struct {
 	OpenSignUp        bool
 	SignUpsPerAddress int64           // accounts that strangers may make from one network in an hour; 0 = any number
 	Counter           httpkit.Counter // counts them; nil if any number is allowed
-	Writer            Writer // of a process that may not write; nil: it does so itself
-	Shared            bool   // other processes change the store as well
+	Writer            Writer          // of a process that may not write; nil: it does so itself
+	Shared            bool            // other processes change the store as well
 	TokenLifetime     time.Duration
 	TokenSecret       []byte // overrides the one in the store when not empty
 	AdminEmail        string
@@ -69,6 +69,7 @@ type Catalog struct {
 	overlaps  overlaps
 	passwords passwords
 	attempts  *attempts
+	quiet     quiet
 	keys      *cache[keyRef, *store.KeyOwner]
 	topics    *cache[string, *store.TopicAccess]
 	builtIn   *cache[string, *freshet.App] // of the app of that name, if there is one

@@ -4,9 +4,11 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hkdf"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +21,7 @@ import (
 type seals struct {
 	box      cipher.AEAD
 	identity []byte // of auto-provisioned topics
-	networks []byte // hashes where people signed in from
+	people   []byte // hashes where they signed in from, and e-mails in logs
 }
 
 func newSeals(secret []byte) (*seals, error) {
@@ -39,8 +41,15 @@ func newSeals(secret []byte) (*seals, error) {
 	if err != nil {
 		return nil, err
 	}
-	networks, err := hkdf.Key(sha256.New, secret, nil, "freshet networks", 32)
-	return &seals{box: box, identity: identity, networks: networks}, err
+	people, err := hkdf.Key(sha256.New, secret, nil, "freshet people", 32)
+	return &seals{box: box, identity: identity, people: people}, err
+}
+
+// pseudonym stands for an address or an e-mail. There are few enough of them to try them all, so the hash is keyed.
+func (s *seals) pseudonym(kind, text string) string {
+	mac := hmac.New(sha256.New, s.people)
+	mac.Write([]byte(kind + " " + text))
+	return hex.EncodeToString(mac.Sum(nil)[:16])
 }
 
 // sealedForm is what is sealed. New members may be added.

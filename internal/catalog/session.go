@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
-	"errors"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -43,11 +42,8 @@ const (
 	maxTokenSkew = time.Minute
 )
 
-// errSignIn and errToken never say which part was wrong: that would help guessing.
-var (
-	errSignIn = freshet.Errorf(freshet.Unauthenticated, "E-mail or password is wrong")
-	errToken  = freshet.Errorf(freshet.Unauthenticated, "The token is missing, wrong or expired; get a new one with PUT /session")
-)
+// errToken never says which part was wrong: that would help guessing.
+var errToken = freshet.Errorf(freshet.Unauthenticated, "The token is missing, wrong or expired; get a new one with PUT /session")
 
 // SignIn checks a password and opens a session. Unknown accounts take as long to refuse as known ones. The network is where
 // the caller comes from: its address, or the /64 of it.
@@ -59,24 +55,26 @@ func (c *Catalog) SignIn(ctx context.Context, email, password, network string) (
 	return c.openSession(ctx, userID, network)
 }
 
-// prove checks the password of an account, within what the network may still try, and returns whose account it is. A wrong
-// password is errSignIn.
+// prove checks the password of an account, within what the network may still try, and returns whose account it is.
 func (c *Catalog) prove(ctx context.Context, emailKey, password, network string) (userID string, err error) {
 	tried, err := c.attempts.begin(c.now(), emailKey, network, func() bool { return c.knowsNetwork(ctx, emailKey, network) })
 	if err != nil {
+		c.logRefusal(ctx, emailKey, network, tooManyAttempts)
 		return "", err
 	}
 	userID, err = c.checkPassword(ctx, emailKey, password, network)
-	if !errors.Is(err, errSignIn) {
-		c.attempts.takeBack(tried)
+	if why, isRefused := refused(err); isRefused {
+		c.logRefusal(ctx, emailKey, network, why)
+		return "", err
 	}
+	c.attempts.takeBack(tried)
 	return userID, err
 }
 
-// checkPassword returns whose account it is, or errSignIn.
+// checkPassword returns whose account it is, or a refusal.
 func (c *Catalog) checkPassword(ctx context.Context, emailKey, password, network string) (userID string, err error) {
 	if len(password) > freshet.MaxPassword {
-		return "", errSignIn // nobody has it, so it is not worth hashing
+		return "", wrongPassword.err() // nobody has it, so it is not worth hashing
 	}
 	found, err := c.store.AccountByEmail(ctx, emailKey)
 	switch {
@@ -89,8 +87,13 @@ func (c *Catalog) checkPassword(ctx context.Context, emailKey, password, network
 	if err != nil {
 		return "", err
 	}
-	if !match || found.Status != freshet.StatusActive {
-		return "", errSignIn
+	switch {
+	case found.ID == "":
+		return "", unknownAccount.err()
+	case !match:
+		return "", wrongPassword.err()
+	case found.Status != freshet.StatusActive:
+		return "", accountDisabled.err()
 	}
 	return found.ID, nil
 }
