@@ -34,7 +34,7 @@ func (a *api) trials(h huma.API) {
 		OperationID: "test-topic", Method: http.MethodPost, Path: "/apps/{app_id}/topics/test", Tags: []string{topicsTag}, Security: signedIn,
 		Summary: "Try a URL before it is polled",
 		Description: "Polls the target once, as a topic with these settings would be, and shows what would be published. Nothing is published or kept. " +
-			"A target that fails answers 200 here, with `error`.",
+			"A target that fails answers 200 here, with `error`. An account may try two at a time (429).",
 		RequestBody: bodyExamples(
 			example{"A URL", map[string]any{"publisher": map[string]any{
 				"type": "http-poller", "config": map[string]any{"url": "https://example.com/quotes.json"},

@@ -3,6 +3,7 @@ package poll
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/freshet-io/freshet"
@@ -14,8 +15,12 @@ type Previewer interface {
 	Preview(topic *freshet.Topic, body []byte) ([]byte, error)
 }
 
-// maxTrials bounds the requests under way: each may hold a document, and people wait for them.
-const maxTrials = 8
+// Requests under way are bounded: each may hold a document, and people wait for them. One account has few of them, or a target that
+// drips would keep everybody else from trying theirs.
+const (
+	maxTrials        = 16
+	trialsPerAccount = 2
+)
 
 // Tester asks a target once, exactly as a Poller would, and publishes nothing. It has connections and tokens of its own, so that
 // people who try things take nothing from topics that are polled. It is safe for concurrent use.
@@ -23,13 +28,16 @@ type Tester struct {
 	// Static after NewTester.
 	client    *client
 	previewer Previewer
-	places    chan struct{}
+
+	// Guarded by mu.
+	mu     sync.Mutex
+	trials map[string]int // under way, by account
 }
 
 // NewTester returns a Tester that knows the limits of a Poller with the same options. Close it after use.
 func NewTester(previewer Previewer, opts Options) *Tester {
 	opts.fill()
-	return &Tester{client: newClient(opts.client()), previewer: previewer, places: make(chan struct{}, maxTrials)}
+	return &Tester{client: newClient(opts.client()), previewer: previewer, trials: map[string]int{}}
 }
 
 // Close drops idle connections.
@@ -37,12 +45,10 @@ func (t *Tester) Close() { t.client.close() }
 
 // Try asks the source once. A source that fails is no error: that is what the trial tells.
 func (t *Tester) Try(ctx context.Context, source *catalog.Source) (*catalog.Trial, error) {
-	select {
-	case t.places <- struct{}{}:
-		defer func() { <-t.places }()
-	default:
-		return nil, &freshet.Error{Kind: freshet.Unavailable, Msg: "Too many URLs are being tested right now; try again in a moment", RetryAfter: time.Second}
+	if err := t.begin(source.UserID); err != nil {
+		return nil, err
 	}
+	defer t.end(source.UserID)
 	target, err := newTarget(&source.Topic, source.AllowedHosts)
 	if err != nil {
 		return nil, err
@@ -62,6 +68,31 @@ func (t *Tester) Try(ctx context.Context, source *catalog.Source) (*catalog.Tria
 		trial.Failure = shownFailure(err)
 	}
 	return &trial, nil
+}
+
+// begin takes a place of the account's, or says that there is none.
+func (t *Tester) begin(account string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := 0
+	for _, n := range t.trials {
+		all += n
+	}
+	if t.trials[account] >= trialsPerAccount || all >= maxTrials {
+		e := freshet.Errorf(freshet.TooManyRequests, "Too many URLs are being tested right now; try again in a moment")
+		e.RetryAfter = time.Second
+		return e
+	}
+	t.trials[account]++
+	return nil
+}
+
+func (t *Tester) end(account string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.trials[account]--; t.trials[account] == 0 {
+		delete(t.trials, account)
+	}
 }
 
 // shownFailure leaves out causes, which name addresses.

@@ -1,6 +1,8 @@
 package poll
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -121,13 +123,65 @@ func TestATrialSaysWhyNothingWouldBePublished(t *testing.T) {
 	}
 }
 
+func TestOneAccountLeavesTrialsToOthers(t *testing.T) {
+	t.Parallel()
+	arrived, release := make(chan struct{}, maxTrials), make(chan struct{})
+	o := newOrigin(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/drip" {
+			arrived <- struct{}{}
+			<-release
+		}
+		_, _ = io.WriteString(w, `{}`)
+	})
+	tester := newTester(t, Options{})
+	of := func(userID, path string) *catalog.Source {
+		s := sourceAt(o.URL + path)
+		s.UserID = userID
+		return s
+	}
+	results := make(chan error, maxTrials)
+	for range maxTrials {
+		go func() {
+			_, err := tester.Try(t.Context(), of("eve", "/drip"))
+			results <- err
+		}()
+	}
+	for range maxTrials - trialsPerAccount {
+		wantBusy(t, <-results)
+	}
+	for range trialsPerAccount {
+		<-arrived
+	}
+	if got := try(t, tester, of("ada", "/")); got.Failure != nil {
+		t.Errorf("%+v", got)
+	}
+	close(release)
+	for range trialsPerAccount {
+		if err := <-results; err != nil {
+			t.Error(err)
+		}
+	}
+	try(t, tester, of("eve", "/")) // and its places are free again
+	if len(tester.trials) > 0 {
+		t.Errorf("accounts are remembered: %v", tester.trials)
+	}
+}
+
 func TestTrialsAreBounded(t *testing.T) {
 	t.Parallel()
 	tester := newTester(t, Options{})
-	for range maxTrials {
-		tester.places <- struct{}{}
+	for i := range maxTrials {
+		tester.trials[fmt.Sprint(i)] = 1
 	}
-	if _, err := tester.Try(t.Context(), sourceAt("http://127.0.0.1:1/")); freshet.KindOf(err) != freshet.Unavailable {
-		t.Errorf("%v", err)
+	_, err := tester.Try(t.Context(), sourceAt("http://127.0.0.1:1/"))
+	wantBusy(t, err)
+}
+
+// wantBusy expects the answer to one trial too many: the caller's to repeat, and no failure of ours.
+func wantBusy(t *testing.T, err error) {
+	t.Helper()
+	e, ok := errors.AsType[*freshet.Error](err)
+	if !ok || e.Kind != freshet.TooManyRequests || e.RetryAfter <= 0 {
+		t.Errorf("one too many: %v", err)
 	}
 }
