@@ -16,13 +16,13 @@ func TestAClientThatHungUpIsGoneSoon(t *testing.T) {
 			entered, answers := make(chan struct{}), make(chan bool, 2)
 			leave := make(chan struct{})
 			s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-				answers <- ClientGone(r.Context())
+				answers <- ClientGone(r)
 				close(entered)
 				<-leave
-				for deadline := time.Now().Add(time.Minute); !ClientGone(r.Context()) && time.Now().Before(deadline); {
+				for deadline := time.Now().Add(time.Minute); !ClientGone(r) && time.Now().Before(deadline); {
 					time.Sleep(time.Millisecond)
 				}
-				answers <- ClientGone(r.Context())
+				answers <- ClientGone(r)
 			}))
 			s.Config.ConnContext = ConnContext
 			start := s.Start
@@ -57,7 +57,7 @@ func TestAClientThatHasNothingMoreToSayIsThere(t *testing.T) {
 	gone := make(chan bool, 1)
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
-		gone <- ClientGone(r.Context())
+		gone <- ClientGone(r)
 	}))
 	s.Config.ConnContext = ConnContext
 	s.Start()
@@ -67,7 +67,7 @@ func TestAClientThatHasNothingMoreToSayIsThere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		if _, err := fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
 		_ = conn.(*net.TCPConn).CloseWrite()

@@ -57,7 +57,9 @@ func (c *clerk) answer(req plainHead, inside string, begun []byte) (httpkit.Turn
 	if err != nil {
 		return httpkit.Taken, c.refuse(inside, budget, httpkit.BodyError(err), true)
 	}
-	out, err := c.api.tryHand(ctx, grant, router.Publication{Form: router.Whole, Body: body})
+	out, err := c.api.tryHand(ctx, grant, router.Publication{
+		Form: router.Whole, Body: body, Gone: func() bool { return httpkit.ConnGone(ctx) },
+	})
 	if err != nil {
 		return httpkit.Taken, c.refuse(inside, budget, err, c.conn.IsLast())
 	}

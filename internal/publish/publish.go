@@ -6,6 +6,7 @@ package publish
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"runtime"
@@ -138,6 +139,7 @@ func (a *API) publish(w http.ResponseWriter, r *http.Request, forms map[string]r
 		return err
 	}
 	trace.From(r.Context()).SetInt("http.request.body.size", int64(len(p.Body)))
+	p.Gone = func() bool { return httpkit.ClientGone(r) }
 	out, err := a.hand(r.Context(), grant, p)
 	if err != nil {
 		if freshet.KindOf(err) == freshet.MethodNotAllowed {
@@ -163,15 +165,12 @@ func (a *API) take(ctx context.Context, grant *catalog.Grant) (httpkit.Budget, e
 	return httpkit.Take(ctx, a.opts.Counter, "publish/"+grant.AppID, grant.AppQuotas.RequestsPerMinute, time.Now())
 }
 
-// hand gives a publication to the router. The context must be of the connection that it came on; whether that counts as given up is
-// asked once, right before the publication takes effect.
+// hand gives a publication to the router. Whether its publisher has given up is asked right before the publication takes effect.
 //
 // Whoever published lets those go first who were woken by it. Where there is more to do than processors can, a publisher is answered
 // once they had their turn, and what it sends next is less often old before it leaves.
 func (a *API) hand(ctx context.Context, grant *catalog.Grant, p router.Publication) (router.Outcome, error) {
 	p.Limit = int(a.opts.MaxBody)
-	from := ctx
-	p.Gone = func() bool { return httpkit.ClientGone(from) }
 	if ctx.Done() != nil {
 		ctx = context.WithoutCancel(ctx) // it may end because the publisher has nothing more to say
 	}
@@ -182,8 +181,15 @@ func (a *API) hand(ctx context.Context, grant *catalog.Grant, p router.Publicati
 	if out.Changed {
 		runtime.Gosched()
 	}
+	if errors.Is(err, router.ErrGone) {
+		err = errClosedEnd
+	}
 	return out, err
 }
+
+// errClosedEnd is for the few who close their end of a connection and wait for the answer.
+var errClosedEnd = freshet.Errorf(freshet.Unavailable, "Nothing was published, because the client closed its end of the connection first; "+
+	"who does that and waits for the answer sends Connection: close with the request")
 
 // compressed is a mux for pages. The other answers are not compressed: a publication's has no body to speak of, and there are
 // many of them.

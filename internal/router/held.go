@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"time"
 
 	"github.com/freshet-io/freshet"
 )
@@ -24,6 +25,7 @@ func (r *Router) Hold(ctx context.Context, topic *freshet.Topic) (*Held, error) 
 
 // Publish is Router.Publish, without idempotency keys.
 func (h *Held) Publish(ctx context.Context, p Publication) (Outcome, error) {
+	p.received = time.Now()
 	return h.router.publishTo(ctx, h.topic, p, true)
 }
 

@@ -1,6 +1,10 @@
 package router
 
-import "github.com/freshet-io/freshet"
+import (
+	"time"
+
+	"github.com/freshet-io/freshet"
+)
 
 // Form says how the body of a publication relates to the document before it.
 type Form int
@@ -30,6 +34,8 @@ type Publication struct {
 	// Gone, unless nil, reports whether the publisher has given up. It is asked right before the publication takes effect: what
 	// was given up must not come after what was published since.
 	Gone func() bool
+
+	received time.Time
 }
 
 // Match is a condition on the document that a publication replaces.

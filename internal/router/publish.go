@@ -16,12 +16,23 @@ import (
 	"github.com/freshet-io/freshet/internal/trace"
 )
 
+// ErrGone says that a publication changed nothing because its publisher has given up.
+var ErrGone = freshet.Errorf(freshet.Unavailable, "The publisher has given up")
+
+// maxWait is how long a publication may have waited and still be published on top of what came from another node meanwhile. Its publisher
+// may have given up and published that; a node that was cut off does not hear of it.
+const maxWait = time.Second
+
+var errOld = &freshet.Error{Kind: freshet.Unavailable, RetryAfter: time.Second,
+	Msg: "Nothing was published: the cluster took long to answer, and another publication was faster. Try again"}
+
 // maxRaces bounds how often a publication starts over because others were faster.
 const maxRaces = 20
 
 // Publish makes a publication the newest document of its topic. When it returns without an error, the publication is in the
 // grid, in order; otherwise it changed nothing. The topic's settings must be effective ones.
 func (r *Router) Publish(ctx context.Context, topic *freshet.Topic, p Publication) (Outcome, error) {
+	p.received = time.Now()
 	if p.IdempotencyKey == "" {
 		return r.publish(ctx, topic, p)
 	}
@@ -91,7 +102,10 @@ func (t *topic) publish(ctx context.Context, p Publication, force bool) (Outcome
 	}
 	// After the held state was read, and not before: if a later publication comes between here and Put, Put refuses.
 	if p.Gone != nil && p.Gone() {
-		return Outcome{}, freshet.Errorf(freshet.Unavailable, "The publisher has given up")
+		return Outcome{}, ErrGone
+	}
+	if t.overtook(pos, p.received) {
+		return Outcome{}, errOld
 	}
 	now := time.Now()
 	span := trace.From(ctx)
@@ -145,8 +159,18 @@ func (t *topic) put(ctx context.Context, span *trace.Span, expected freshet.Posi
 		return pos, err
 	}
 	doc.Position = pos
+	t.base = pos
 	t.learn(doc, before) // the grid may tell us later, but the next publication must not wait for that
 	return pos, nil
+}
+
+// overtook reports whether another node published since a publication was received, too long ago to come after it. What this node published
+// itself is in the order in which it came. The caller holds t.publishing.
+func (t *topic) overtook(pos freshet.Position, received time.Time) bool {
+	if pos != t.base {
+		t.base, t.moved = pos, time.Now()
+	}
+	return time.Since(received) > maxWait && t.moved.After(received)
 }
 
 // dueForRenewal reports whether publishing the same again must be told to the grid, so that the document does not expire. A

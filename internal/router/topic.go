@@ -28,7 +28,10 @@ type topic struct {
 	err    error // of following; set once
 	stop   func()
 
-	publishing sync.Mutex // one publication at a time: on one node they would only lose races against each other
+	// Held during a publication, one at a time: on one node they would only lose races against each other.
+	publishing sync.Mutex
+	base       freshet.Position // what the last one was published on, or led to
+	moved      time.Time        // when a later one saw that another node had published
 
 	presence sync.Mutex // guards the two below
 	readers  int

@@ -137,10 +137,11 @@ func TestWhoHasNothingMoreToSayIsAnswered(t *testing.T) {
 			t.Errorf("the gateway's administration answers %d", status)
 		}
 	}
+	// A publication must say that it is the last; see the publishing API.
 	for name, rest := range map[string]string{
-		"plain":      "\r\nContent-Length: 7\r\n\r\n{\"n\":1}",
-		"with more":  "\r\nIdempotency-Key: a\r\nContent-Length: 7\r\n\r\n{\"n\":2}",
-		"in a chunk": "\r\nTransfer-Encoding: chunked\r\n\r\n7\r\n{\"n\":3}\r\n0\r\n\r\n",
+		"plain":      "\r\nConnection: close\r\nContent-Length: 7\r\n\r\n{\"n\":1}",
+		"with more":  "\r\nConnection: close\r\nIdempotency-Key: a\r\nContent-Length: 7\r\n\r\n{\"n\":2}",
+		"in a chunk": "\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n7\r\n{\"n\":3}\r\n0\r\n\r\n",
 	} {
 		// On a machine that is very busy it may count as given up.
 		waitFor(t, name, func() bool { return say(t, r.address("gateway"), head+rest) == http.StatusNoContent })
