@@ -14,6 +14,8 @@ type Source struct {
 	Topic        freshet.Topic // its settings are those in force, its credentials readable, its URL complete
 	AllowedHosts []string      // empty: all
 	UserID       string        // whose app it is in
+
+	Quotas, AppQuotas freshet.Quotas // those that apply to the account and to the app
 }
 
 // Source returns the data source of a topic, fresh from the store. Topics that are not polled are not found.
@@ -33,7 +35,10 @@ func (c *Catalog) Source(ctx context.Context, topicID string) (*Source, error) {
 	if url != "" {
 		topic.Publisher.URL = url
 	}
-	return &Source{Topic: topic, AllowedHosts: found.App.AllowedTargetHosts, UserID: found.App.UserID}, nil
+	return &Source{
+		Topic: topic, AllowedHosts: found.App.AllowedTargetHosts, UserID: found.App.UserID,
+		Quotas: found.Quotas.Or(c.opts.Quotas), AppQuotas: found.App.Quotas.Or(c.opts.AppQuotas),
+	}, nil
 }
 
 // Trial is how a data source answered that was tried before anything depends on it.

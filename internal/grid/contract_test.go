@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -395,6 +396,64 @@ func TestMemoryForgetsWhatExpired(t *testing.T) {
 		}
 		if n := grid.Values(g); n > 2048 {
 			t.Errorf("%d values are kept of which 100 are alive", n)
+		}
+	})
+}
+
+func TestDocumentsAreMeasuredAsTheyAreStored(t *testing.T) {
+	forEachGrid(t, func(t *testing.T, g grid.Grid, _ pace) {
+		var known grid.Lengths
+		topics := []string{"a", "b", "never"}
+		want := func(what string, sum int64) {
+			t.Helper()
+			for name, known := range map[string]*grid.Lengths{"from what is known": &known, "anew": {}} {
+				if got, err := g.Measure(t.Context(), topics, known); err != nil || got != sum {
+					t.Errorf("%s, %s: %d bytes, %v; want %d", what, name, got, err, sum)
+				}
+			}
+		}
+		want("nothing", 0)
+		first := put(t, g, "a", freshet.Position{}, "123")
+		put(t, g, "b", freshet.Position{}, strings.Repeat("long", 1000))
+		put(t, g, "somebody else's", freshet.Position{}, "x")
+		want("two documents", 4003)
+		second := put(t, g, "a", first, "12345")
+		want("a longer one", 4005)
+		said := grid.Document{Content: grid.Raw("[[1],[12]]"), Length: 4, At: time.Now()}
+		if _, err := g.Put(t.Context(), "a", second, said); err != nil {
+			t.Fatal(err)
+		}
+		want("one that says how long it is", 4004)
+		if err := g.Delete(t.Context(), "b"); err != nil {
+			t.Fatal(err)
+		}
+		want("after a deletion", 4)
+		topics = topics[1:]
+		want("without a topic that is gone", 0)
+		put(t, g, "b", freshet.Position{}, "1")
+		want("after it came back", 1)
+	})
+}
+
+func TestWhatExpiredIsNotMeasured(t *testing.T) {
+	forEachGridThatForgets(t, func(t *testing.T, g grid.Grid, p pace) {
+		began := time.Now()
+		put(t, g, "a", freshet.Position{}, "123")
+		var known grid.Lengths
+		measure := func() int64 {
+			n, err := g.Measure(t.Context(), []string{"a"}, &known)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		if n := measure(); n != 3 && time.Since(began) < p.ttl {
+			t.Errorf("%d bytes before it expires", n)
+		}
+		time.Sleep(p.ttl)
+		p.settle(func() bool { return measure() == 0 })
+		if n := measure(); n != 0 {
+			t.Errorf("%d bytes after it expired", n)
 		}
 	})
 }

@@ -58,6 +58,11 @@ type Documents interface {
 	// Delete drops the topic's document and its history. A document put later begins a new epoch.
 	Delete(ctx context.Context, topic string) error
 
+	// Measure returns how long the newest documents of the topics are together, as they are stored. What it found it keeps in known,
+	// so that the next call with it need only look for what is new; it belongs to one caller at a time. Other nodes may store
+	// meanwhile.
+	Measure(ctx context.Context, topics []string, known *Lengths) (int64, error)
+
 	// Watch calls changed with the topic's present document before it returns, and again whenever the grid learns
 	// of another one: one call at a time for a watch, never backwards within an epoch, possibly skipping versions.
 	// The zero Document says that there is none any more. changed runs inside Put; it must not block and must not
@@ -70,6 +75,7 @@ type Document struct {
 	Position freshet.Position // chosen by the grid; Put ignores it
 	Content  Content          // opaque to the grid
 	At       time.Time        // when it was published; the TTL counts from here
+	Length   int              // in bytes, as subscribers see it; 0 if nobody said: then it is as long as its content
 
 	// Renewal says that the document equals the one it replaces and was only published again: it keeps its position.
 	Renewal bool
@@ -90,6 +96,19 @@ type Document struct {
 	// Trace is the traceparent of the publication, for nodes that follow it to their subscribers; empty if nobody does. It reaches
 	// watches that are told of a new document, and need not be part of what is read.
 	Trace string
+}
+
+// Lengths is what Measure found, for the next time. The zero value knows nothing.
+type Lengths struct {
+	began time.Time // when everything was read
+	all   map[string]measured
+}
+
+// measured is the length of a topic's document.
+type measured struct {
+	bytes   int64
+	expires time.Time // zero: never
+	upTo    uint64    // the sequence of its stream up to which that is so
 }
 
 // Content is what a document says. It never changes. Within a process the value that was put comes out again, so that
@@ -127,6 +146,14 @@ type Incremental interface {
 
 // IsZero reports whether there is no document.
 func (d *Document) IsZero() bool { return d.Position.IsZero() }
+
+// length is what the document counts for Measure.
+func (d *Document) length() int64 {
+	if d.Length > 0 || d.IsZero() {
+		return int64(d.Length)
+	}
+	return int64(len(d.Content.Bytes()))
+}
 
 // isFrom reports whether the document can have been made from the one that was published at a time.
 func (d *Document) isFrom(at time.Time) bool {

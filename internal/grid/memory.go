@@ -87,6 +87,18 @@ func (m *Memory) Put(_ context.Context, topic string, expected freshet.Position,
 	return doc.Position, nil
 }
 
+// Measure implements Documents.
+func (m *Memory) Measure(ctx context.Context, topics []string, _ *Lengths) (sum int64, err error) {
+	for _, topic := range topics {
+		doc, err := m.Document(ctx, topic)
+		if err != nil {
+			return 0, err
+		}
+		sum += doc.length()
+	}
+	return sum, nil
+}
+
 // Refresh implements Documents. Watches are told inside Put.
 func (m *Memory) Refresh(context.Context, string) error { return nil }
 

@@ -81,12 +81,16 @@ type write struct {
 	replaces mark   // of the message that is expected; 0 if there is none
 	ttl      time.Duration
 	trace    string // of the publication, if somebody follows it
+	length   int    // of the document, if it is one
 	once     string // a name under which the server stores one message only, for two minutes
 	body     []byte
 }
 
 // traceHeader has the name and form that other programs on the same servers know.
 const traceHeader = "traceparent"
+
+// lengthHeader has the length of the document, which items in steps do not tell. Nodes that know nothing of it overlook it.
+const lengthHeader = "Freshet-Length"
 
 // minTTL is the shortest that a server takes; it counts in whole seconds.
 const minTTL = time.Second
@@ -108,6 +112,9 @@ func (w *write) message() *nats.Msg {
 	}
 	if w.trace != "" {
 		msg.Header[traceHeader] = []string{w.trace}
+	}
+	if w.length > 0 {
+		msg.Header[lengthHeader] = []string{strconv.Itoa(w.length)}
 	}
 	return msg
 }
@@ -254,6 +261,7 @@ type message struct {
 	seq     uint64
 	data    []byte
 	trace   string // of the publication, if somebody follows it
+	length  int    // of the document, if it is one; 0 if the message does not say
 }
 
 // last asks the leader for the newest message of a subject, again and again until it answers.
@@ -308,19 +316,28 @@ func (n *NATS) lastOnce(ctx context.Context, stream, subject string) (message, e
 		return message{}, nil
 	}
 	m := answer.Message
-	return message{m.Subject, m.Seq, m.Data, traceIn(m.Header)}, err
+	header := headerIn(m.Header)
+	return message{m.Subject, m.Seq, m.Data, header.Get(traceHeader), lengthIn(header)}, err
 }
 
-// traceIn finds the trace in headers as they stand on the wire. Most have none and are not taken apart.
-func traceIn(raw []byte) string {
-	if !bytes.Contains(raw, []byte(traceHeader)) {
-		return ""
+// headerIn reads headers as they stand on the wire. Those that have nothing for us are not taken apart.
+func headerIn(raw []byte) nats.Header {
+	if !bytes.Contains(raw, []byte(traceHeader)) && !bytes.Contains(raw, []byte(lengthHeader)) {
+		return nil
 	}
 	header, err := nats.DecodeHeadersMsg(raw)
 	if err != nil {
-		return ""
+		return nil
 	}
-	return header.Get(traceHeader)
+	return header
+}
+
+func lengthIn(header nats.Header) int {
+	n, err := strconv.Atoi(header.Get(lengthHeader))
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
 }
 
 // api calls JetStream. An error in the answer is the answer's own matter.
@@ -368,7 +385,7 @@ func (n *NATS) batch(ctx context.Context, stream string, request any, each func(
 		switch status := msg.Header.Get("Status"); status {
 		case "":
 			seq, _ := strconv.ParseUint(msg.Header.Get("Nats-Sequence"), 10, 64)
-			each(message{msg.Header.Get("Nats-Subject"), seq, msg.Data, msg.Header.Get(traceHeader)})
+			each(message{msg.Header.Get("Nats-Subject"), seq, msg.Data, msg.Header.Get(traceHeader), lengthIn(msg.Header)})
 		case "204": // the end
 			upTo, _ = strconv.ParseUint(msg.Header.Get("Nats-UpTo-Sequence"), 10, 64)
 			return upTo, nil

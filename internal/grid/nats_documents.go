@@ -246,7 +246,7 @@ func (n *NATS) read(ctx context.Context, s *topicSlot) (*record, uint64, Content
 		if err != nil {
 			return nil, 0, nil, freshet.Wrap(freshet.Internal, err, "A document in the cluster cannot be read")
 		}
-		rec.trace = msg.trace
+		rec.trace, rec.length = msg.trace, msg.length
 		content, err := n.content(ctx, s.topic, rec)
 		if errors.Is(err, errParts) {
 			continue // replaced meanwhile
@@ -398,7 +398,7 @@ func (n *NATS) put(ctx context.Context, s *topicSlot, h held, doc Document) (fre
 
 // successor is the record that comes after the held one, without its content.
 func (n *NATS) successor(h *held, doc Document, m mark) *record {
-	rec := &record{at: doc.At, marks: []mark{m}, trace: doc.Trace}
+	rec := &record{at: doc.At, marks: []mark{m}, length: doc.Length, trace: doc.Trace}
 	if h.rec != nil {
 		rec.marks = follow(m, h.rec.marks)
 	}
@@ -424,7 +424,7 @@ func (n *NATS) successor(h *held, doc Document, m mark) *record {
 const ttlSlack = time.Minute
 
 func (n *NATS) docWrite(s *topicSlot, rec *record, expected uint64, replaces mark) *write {
-	w := &write{subject: s.subject, expected: expected, replaces: replaces, trace: rec.trace, body: rec.encode()}
+	w := &write{subject: s.subject, expected: expected, replaces: replaces, trace: rec.trace, length: rec.length, body: rec.encode()}
 	if n.opts.MessageTTL > 0 {
 		w.ttl = max(0, time.Until(rec.at.Add(n.opts.MessageTTL))) + ttlSlack
 	}
@@ -518,7 +518,7 @@ func (n *NATS) hear(inbox <-chan *nats.Msg) {
 			return
 		case msg := <-inbox:
 			seq, _ := strconv.ParseUint(msg.Header.Get("Nats-Sequence"), 10, 64)
-			n.news(message{msg.Subject, seq, msg.Data, msg.Header.Get(traceHeader)})
+			n.news(message{msg.Subject, seq, msg.Data, msg.Header.Get(traceHeader), lengthIn(msg.Header)})
 		}
 	}
 }
@@ -553,7 +553,7 @@ func (n *NATS) news(msg message) {
 		n.log.Error("news of a document cannot be read", "topic", s.topic, "err", err)
 		return
 	}
-	rec.trace = msg.trace
+	rec.trace, rec.length = msg.trace, msg.length
 	switch s.held.relation(rec, msg.seq) {
 	case same:
 	case backwards:

@@ -67,6 +67,7 @@ type record struct {
 
 	change changeKind // from the version before
 	patch  []byte
+	length int    // of the document; it stands in the header of the message, too
 	trace  string // of the publication; it stands in the header of the message, where nodes that know nothing of it overlook it
 
 	base     blob

@@ -160,11 +160,16 @@ func (s *source) take(ctx context.Context, asked *plan, got *answer) error {
 		}
 		return nil
 	}
-	out, err := s.held.Publish(ctx, router.Publication{Body: got.body, Gone: func() bool { return !s.stillMine(asked) }})
+	out, err := s.held.Publish(ctx, router.Publication{
+		Body: got.body, Quota: asked.quota, Gone: func() bool { return !s.stillMine(asked) },
+	})
 	switch freshet.KindOf(err) {
 	case freshet.Invalid, freshet.TooLarge:
 		s.forget()
 		return freshet.Wrap(freshet.SourceUnreadable, err, unreadableText(err))
+	case freshet.DocumentLimit:
+		s.forget()
+		return freshet.Wrap(freshet.DocumentLimit, err, "The newest document of the data source is more than the quota document_bytes allows")
 	}
 	if err != nil {
 		s.forget()
@@ -275,7 +280,7 @@ func (s *source) base() time.Time {
 func isSourceFailure(err error) bool {
 	switch freshet.KindOf(err) {
 	case freshet.SourceFailed, freshet.SourceUnreachable, freshet.SourceUnauthorized, freshet.SourceForbidden,
-		freshet.SourceExpired, freshet.SourceUnknownHost, freshet.SourceUnreadable:
+		freshet.SourceExpired, freshet.SourceUnknownHost, freshet.SourceUnreadable, freshet.DocumentLimit:
 		return true
 	}
 	return false

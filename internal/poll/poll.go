@@ -67,6 +67,9 @@ type Options struct {
 	MaxBody         int64         // decoded; 8 MiB
 	Grace           time.Duration // how long to go on after the last subscriber left; 10 s
 
+	// Quota returns what limits the documents of a source's app and account; nil where nothing does. Nil: there are no limits.
+	Quota func(*catalog.Source) router.Quota
+
 	// Tracer follows polls. Nil: nobody does.
 	Tracer *trace.Tracer
 

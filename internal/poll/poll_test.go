@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -462,6 +463,48 @@ func TestWithADocumentTheThirdFailureIsToldOncePerOutage(t *testing.T) {
 		after(20 * time.Minute)
 		if notices < 3 {
 			t.Errorf("%d notices for the end of an outage and the next one", notices)
+		}
+	})
+}
+
+// tight is a quota of so many bytes for a document.
+type tight int
+
+func (q tight) Reserve(_ context.Context, before, after int) (func(error), error) {
+	if after > int(q) && after >= before {
+		return nil, freshet.Errorf(freshet.DocumentLimit, "The documents of the app are too long")
+	}
+	return func(error) {}, nil
+}
+
+func TestAPolledTopicOverItsQuotaKeepsItsDocument(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var limit atomic.Int64
+		limit.Store(10)
+		w := newWorld(t, newScript(func(n int, _ *request) (*answer, error) {
+			if n == 1 {
+				return &answer{body: []byte(`{"n":1}`), etag: `"1"`}, nil
+			}
+			return &answer{body: []byte(`{"n":"much longer"}`), etag: `"2"`}, nil
+		}), Options{Quota: func(*catalog.Source) router.Quota { return tight(limit.Load()) }})
+		w.catalog.set("a", time.Second)
+		defer w.join("a")()
+		after(10 * time.Second)
+		f := w.failure("a")
+		if f == nil || f.Fatal || f.Kind != freshet.DocumentLimit || !strings.Contains(f.Msg, "quota document_bytes") {
+			t.Fatalf("told %+v", f)
+		}
+		if got := w.document("a"); got != `{"n":1}` {
+			t.Errorf("the document is %s", got)
+		}
+		limit.Store(100)
+		w.notify(grid.ScopeApp, "app")
+		after(2 * time.Minute)
+		if f := w.failure("a"); f != nil {
+			t.Errorf("with a higher quota: %+v", f)
+		}
+		if got := w.document("a"); got != `{"n":"much longer"}` {
+			t.Errorf("the document is %s", got)
 		}
 	})
 }

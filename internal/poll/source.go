@@ -58,6 +58,7 @@ type plan struct {
 	target *target
 	every  time.Duration
 	userID string
+	quota  router.Quota // nil: nothing limits its documents
 }
 
 // ending is why a source is no more.
@@ -144,6 +145,9 @@ func (s *source) adopt(ctx context.Context, found *catalog.Source) error {
 		return freshet.Wrap(freshet.NotFound, err, "not a target")
 	}
 	next := &plan{topic: found.Topic, target: t, every: *found.Topic.Publisher.PollEvery, userID: found.UserID}
+	if s.p.opts.Quota != nil {
+		next.quota = s.p.opts.Quota(found)
+	}
 	held, err := s.hold(ctx, &next.topic)
 	if err != nil {
 		return err

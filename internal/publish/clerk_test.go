@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/catalog"
 	"github.com/freshet-io/freshet/internal/grid"
 	"github.com/freshet-io/freshet/internal/httpkit"
 	"github.com/freshet-io/freshet/internal/publish"
@@ -248,6 +249,30 @@ func TestTheDeskAnswersAsTheLibraryDoes(t *testing.T) {
 				t.Errorf("%d entered and %d left", entered, left)
 			}
 		})
+	}
+}
+
+// tight is a quota of so many bytes for a document.
+type tight int
+
+func (q tight) Reserve(_ context.Context, before, after int) (func(error), error) {
+	if after > int(q) && after >= before {
+		return nil, freshet.Errorf(freshet.DocumentLimit, "The documents of the app would be %d bytes together, and its quota document_bytes is %d", after, int(q))
+	}
+	return func(error) {}, nil
+}
+
+func TestTheDeskRefusesWhatIsOverTheQuotaAsTheLibraryDoes(t *testing.T) {
+	o := publish.Options{Quota: func(*catalog.Grant) router.Quota { return tight(7) }}
+	desk, plain := serveDesk(t, true, o), serveDesk(t, false, o)
+	for sent, status := range map[string]string{post(`{"a":1}`): "HTTP/1.1 204", post(`{"a":10}`): "HTTP/1.1 507"} {
+		got, want := answers(t, desk, sent, 1), answers(t, plain, sent, 1)
+		if got != want || !strings.HasPrefix(got, status) || status == "HTTP/1.1 507" && !strings.Contains(got, "quota document_bytes is 7") {
+			t.Errorf("the desk answers\n%s\nthe library\n%s", got, want)
+		}
+	}
+	if desk.library.Load() > 0 {
+		t.Error("the desk has not taken it")
 	}
 }
 

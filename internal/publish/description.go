@@ -144,6 +144,7 @@ func failures(method string) map[int]string {
 		http.StatusConflict:              "The Idempotency-Key was used for another publication, or the first one is still under way",
 		http.StatusPreconditionFailed:    "The document changed meanwhile",
 		http.StatusRequestEntityTooLarge: "The body is too large",
+		http.StatusInsufficientStorage:   "The documents of the app or of its account would be longer together than the quota `document_bytes` allows, and not shorter than before",
 		http.StatusUnsupportedMediaType:  "The content type or encoding is not supported",
 		http.StatusTooManyRequests:       "The app published too often; Retry-After says when to go on",
 		http.StatusInternalServerError:   "Our fault",

@@ -41,6 +41,9 @@ type Options struct {
 	// Counter counts the publications of each app against its quota. Nil: there is no limit.
 	Counter httpkit.Counter
 
+	// Quota returns what limits the documents of an app and its account; nil where nothing does. Nil: there are no limits.
+	Quota func(*catalog.Grant) router.Quota
+
 	// Tracer follows publications. Nil: nobody does.
 	Tracer *trace.Tracer
 
@@ -171,6 +174,9 @@ func (a *API) take(ctx context.Context, grant *catalog.Grant) (httpkit.Budget, e
 // once they had their turn, and what it sends next is less often old before it leaves.
 func (a *API) hand(ctx context.Context, grant *catalog.Grant, p router.Publication) (router.Outcome, error) {
 	p.Limit = int(a.opts.MaxBody)
+	if a.opts.Quota != nil {
+		p.Quota = a.opts.Quota(grant)
+	}
 	if ctx.Done() != nil {
 		ctx = context.WithoutCancel(ctx) // it may end because the publisher has nothing more to say
 	}

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"context"
 	"time"
 
 	"github.com/freshet-io/freshet"
@@ -31,11 +32,21 @@ type Publication struct {
 	IdempotencyKey string
 	once           string // the same for all its repetitions
 
+	// Quota, unless nil, is asked for room before the publication changes how long the topic's document is.
+	Quota Quota
+
 	// Gone, unless nil, reports whether the publisher has given up. It is asked right before the publication takes effect: what
 	// was given up must not come after what was published since.
 	Gone func() bool
 
 	received time.Time
+}
+
+// Quota limits how long documents may be together. What it refuses is of kind freshet.DocumentLimit.
+type Quota interface {
+	// Reserve makes room for a document of length after in place of one of length before, in bytes. settle must be called with
+	// what became of it: nil once it is stored, otherwise why it is not, where freshet.Unavailable means that it may be.
+	Reserve(ctx context.Context, before, after int) (settle func(error), err error)
 }
 
 // Match is a condition on the document that a publication replaces.

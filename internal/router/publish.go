@@ -121,7 +121,7 @@ func (t *topic) publish(ctx context.Context, p Publication, force bool) (Outcome
 			return Outcome{Position: pos, Dropped: true}, nil
 		}
 	}
-	doc := grid.Document{Content: t.contentOf(next.State, held), At: now, Since: t.since(at), Patch: next.Change.Patch, PatchFrom: pos, Once: p.once}
+	doc := grid.Document{Content: t.contentOf(next.State, held), Length: lengthOf(next.State), At: now, Since: t.since(at), Patch: next.Change.Patch, PatchFrom: pos, Once: p.once}
 	if next.Change.Kind == jsonpatch.Same {
 		if pos.IsZero() {
 			return Outcome{}, nil // an empty publication, which changes nothing whatever there is
@@ -138,7 +138,12 @@ func (t *topic) publish(ctx context.Context, p Publication, force bool) (Outcome
 			doc.At = at.Add(time.Millisecond) // or nobody sees that it is newer; a clock may even be ahead
 		}
 	}
+	settle, err := p.reserve(ctx, held, &doc)
+	if err != nil {
+		return Outcome{}, err
+	}
 	doc.Position, err = t.put(ctx, span, pos, cursor, doc)
+	settle(err)
 	if errors.Is(err, grid.ErrRepeated) {
 		return Outcome{Replayed: true}, nil // whoever stored it did not live to say where
 	}
@@ -146,6 +151,21 @@ func (t *topic) publish(ctx context.Context, p Publication, force bool) (Outcome
 		return Outcome{}, err
 	}
 	return Outcome{Position: doc.Position, Changed: !doc.Renewal}, nil
+}
+
+// reserve asks for room for a document in place of the held one. One that is only published again takes none.
+func (p *Publication) reserve(ctx context.Context, held content.State, doc *grid.Document) (settle func(error), err error) {
+	if p.Quota == nil || doc.Renewal {
+		return func(error) {}, nil
+	}
+	return p.Quota.Reserve(ctx, lengthOf(held), doc.Length)
+}
+
+func lengthOf(state content.State) int {
+	if state == nil {
+		return 0
+	}
+	return state.Len()
 }
 
 // put gives a document to the grid in place of the held one, with which the cursor was at before. The caller holds t.publishing.

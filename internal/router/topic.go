@@ -312,7 +312,7 @@ func (t *topic) expireItems() {
 		ctx, cancel := context.WithTimeout(context.Background(), followTimeout)
 		defer cancel()
 		// The TTL of the whole document goes on counting from the last publication. A failure is made good below.
-		doc := grid.Document{Content: t.contentOf(left, items), At: at, Since: t.since(at), Patch: change.Patch, PatchFrom: pos}
+		doc := grid.Document{Content: t.contentOf(left, items), Length: left.Len(), At: at, Since: t.since(at), Patch: change.Patch, PatchFrom: pos}
 		if _, err := t.put(ctx, nil, pos, cursor, doc); err != nil {
 			after = expiryRetry
 			t.router.log.Debug("items did not expire", "topic", t.id, "err", err)

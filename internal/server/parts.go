@@ -44,6 +44,7 @@ type parts struct {
 	tracer     *trace.Tracer // nil: nothing is traced
 	store      *store.Store
 	usage      *usage.Meter
+	storage    *usage.Storage
 	grid       *countedGrid
 	nats       *natsserver.Server // embedded; nil without one
 	router     *router.Router
@@ -60,6 +61,8 @@ type parts struct {
 	administration later // of the gateway
 
 	quiet []func() // end the answers to other nodes
+
+	stopReviews func() // ends the interest of storage in notices
 }
 
 // answer begins to answer what other nodes ask, as far as the roles of this one can.
@@ -112,7 +115,30 @@ func (p *parts) openUsage(context.Context) error {
 		o.Write = writer{p.grid}.addUsage
 	}
 	p.usage = usage.New(p.store, o)
+	p.storage = usage.NewStorage(usage.StorageOptions{Documents: p.grid, Topics: p.store, Alone: p.settings.NATS == "", Log: p.log})
+	p.stopReviews = p.grid.OnNotice(p.storage.Review)
 	return nil
+}
+
+func (p *parts) closeUsage(ctx context.Context) error {
+	p.stopReviews()
+	return p.usage.Close(ctx)
+}
+
+// quotaOfGrant and quotaOfSource are what limits the documents of whoever publishes. Most have no limit, and cost nothing.
+func (p *parts) quotaOfGrant(g *catalog.Grant) router.Quota {
+	return p.quotaOf(usage.Quotas{AppID: g.AppID, UserID: g.UserID, AppBytes: g.AppQuotas.DocumentBytes, UserBytes: g.Quotas.DocumentBytes})
+}
+
+func (p *parts) quotaOfSource(s *catalog.Source) router.Quota {
+	return p.quotaOf(usage.Quotas{AppID: s.Topic.AppID, UserID: s.UserID, AppBytes: s.AppQuotas.DocumentBytes, UserBytes: s.Quotas.DocumentBytes})
+}
+
+func (p *parts) quotaOf(q usage.Quotas) router.Quota {
+	if !q.Limits() {
+		return nil
+	}
+	return p.storage.Room(q)
 }
 
 // countPublication and countPoll tell the meter what roles did.
@@ -296,6 +322,7 @@ func (p *parts) platformAPIs() (apis []gateway.API, err error) {
 		p.publisher, err = publish.New(p.log, p.catalog, p.router, publish.Options{
 			MaxBody: int64(p.settings.Publish.MaxBody),
 			Counter: p.grid,
+			Quota:   p.quotaOfGrant,
 			Taken:   p.countPublication,
 			Tracer:  p.tracer,
 		})
@@ -394,6 +421,7 @@ func (p *parts) pollOptions() poll.Options {
 		Concurrency:     int(s.Concurrency),
 		MessageTTL:      p.settings.Grid.MessageTTL,
 		Polled:          p.countPoll,
+		Quota:           p.quotaOfSource,
 		Tracer:          p.tracer,
 	}
 }

@@ -78,7 +78,7 @@ func wire(o *Options, edition freshet.Edition, p *ports, r *readiness, failed ch
 			},
 			stop: parts.closeGrid,
 		}},
-		{partUsage, stage{start: parts.openUsage, stop: func(ctx context.Context) error { return parts.usage.Close(ctx) }}},
+		{partUsage, stage{start: parts.openUsage, stop: parts.closeUsage}},
 		{partRouter, stage{start: parts.openRouter, stop: func(context.Context) error { return parts.router.Close() }}},
 		{partCatalog, stage{start: parts.openCatalog, stop: func(context.Context) error { parts.catalog.Close(); return nil }}},
 		{partPoller, stage{start: parts.openPoller, stop: func(context.Context) error { return parts.poller.Close() }}},
