@@ -38,7 +38,9 @@ type Options struct {
 	Writer            Writer          // of a process that may not write; nil: it does so itself
 	Shared            bool            // other processes change the store as well
 	TokenLifetime     time.Duration
-	TokenSecret       []byte // overrides the one in the store when not empty
+	TokenSecret       []byte // used instead of one that is made at the first start
+	PreviousSecret    []byte // what TokenSecret was before: it opens what is not sealed again yet, and nothing else
+	KeyFile           string // where the secret is kept of a database that only this process uses; empty: in the database
 	AdminEmail        string
 	AdminPassword     freshet.Secret
 	Quotas            freshet.Quotas // what accounts get that have none of their own
@@ -60,7 +62,7 @@ type Catalog struct {
 	now      func() time.Time
 	log      *slog.Logger
 	secret   []byte // signs tokens
-	seals    *seals // hides credentials of targets
+	seals    *seals // hide credentials of targets
 	stop     func() // ends the subscription to notices
 
 	stopLooking context.CancelFunc // nil if nobody looks
@@ -113,19 +115,19 @@ func New(ctx context.Context, s *store.Store, notifier Notifier, opts Options) (
 
 // prepare makes what the first start must make, or waits for it.
 func (c *Catalog) prepare(ctx context.Context) error {
-	load := c.loadSecret
-	if c.opts.Writer != nil {
-		load = c.awaitSecret
-	}
-	err := load(ctx)
+	found, err := findSecrets(ctx, c.store, &c.opts)
 	if err != nil {
-		return err
+		return fmt.Errorf("token secret: %w", err)
 	}
-	if c.seals, err = newSeals(c.secret); err != nil {
+	c.secret = found.current
+	if c.seals, err = newSeals(found.current, found.previous...); err != nil {
 		return fmt.Errorf("seal of credentials: %w", err)
 	}
 	if c.opts.Writer != nil {
 		return nil
+	}
+	if err := found.settle(ctx, c.store, c.seals, &c.opts); err != nil {
+		return fmt.Errorf("seal of credentials: %w", err)
 	}
 	return c.ensureAdmin(ctx)
 }
@@ -220,40 +222,4 @@ func rename(err error, noun string) error {
 // taken names the field whose value somebody else has.
 func taken(cause error, field, msg string) error {
 	return &freshet.Error{Kind: freshet.Conflict, Msg: msg, Fields: []freshet.FieldError{{Field: field, Message: "is taken"}}, Err: cause}
-}
-
-// secretLook is how often a process that may not make the secret looks for it.
-const secretLook = 200 * time.Millisecond
-
-// awaitSecret waits until a process with the role manage has made the secret.
-func (c *Catalog) awaitSecret(ctx context.Context) (err error) {
-	if len(c.opts.TokenSecret) > 0 {
-		c.secret = c.opts.TokenSecret
-		return nil
-	}
-	for {
-		if c.secret, err = c.store.Secret(ctx, "token"); freshet.KindOf(err) != freshet.NotFound {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return freshet.Errorf(freshet.Unavailable, "The database has no token secret yet: start a process with the role manage, which makes it")
-		case <-time.After(secretLook):
-		}
-	}
-}
-
-func (c *Catalog) loadSecret(ctx context.Context) error {
-	if len(c.opts.TokenSecret) > 0 {
-		c.secret = c.opts.TokenSecret
-		return nil
-	}
-	err := c.store.Update(ctx, func(tx *store.Tx) (err error) {
-		c.secret, err = tx.Secret("token", newTokenSecret)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("token secret: %w", err)
-	}
-	return nil
 }

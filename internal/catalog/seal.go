@@ -16,15 +16,39 @@ import (
 	"github.com/freshet-io/freshet"
 )
 
-// seals keeps what pollers show to their targets unreadable in the database and in its backups. Its keys come from the
+// seals keep what pollers show to their targets unreadable in the database and in its backups. Their keys come from the
 // token secret, which every node has.
 type seals struct {
 	box      cipher.AEAD
-	identity []byte // of auto-provisioned topics
-	people   []byte // hashes where they signed in from, and e-mails in logs
+	before   []cipher.AEAD // of previous secrets: they open what is not sealed again yet
+	identity []byte        // of auto-provisioned topics
+	people   []byte        // hashes where they signed in from, and e-mails in logs
+	id       []byte        // tells secrets apart, and nothing about them
 }
 
-func newSeals(secret []byte) (*seals, error) {
+func newSeals(secret []byte, previous ...[]byte) (s *seals, err error) {
+	s = &seals{}
+	if s.box, err = newBox(secret); err != nil {
+		return nil, err
+	}
+	for _, p := range previous {
+		box, err := newBox(p)
+		if err != nil {
+			return nil, err
+		}
+		s.before = append(s.before, box)
+	}
+	if s.identity, err = hkdf.Key(sha256.New, secret, nil, "freshet identity", 32); err != nil {
+		return nil, err
+	}
+	if s.people, err = hkdf.Key(sha256.New, secret, nil, "freshet people", 32); err != nil {
+		return nil, err
+	}
+	s.id, err = secretID(secret)
+	return s, err
+}
+
+func newBox(secret []byte) (cipher.AEAD, error) {
 	key, err := hkdf.Key(sha256.New, secret, nil, "freshet credentials", 32)
 	if err != nil {
 		return nil, err
@@ -33,16 +57,12 @@ func newSeals(secret []byte) (*seals, error) {
 	if err != nil {
 		return nil, err
 	}
-	box, err := cipher.NewGCM(block)
-	if err != nil {
-		return nil, err
-	}
-	identity, err := hkdf.Key(sha256.New, secret, nil, "freshet identity", 32)
-	if err != nil {
-		return nil, err
-	}
-	people, err := hkdf.Key(sha256.New, secret, nil, "freshet people", 32)
-	return &seals{box: box, identity: identity, people: people}, err
+	return cipher.NewGCM(block)
+}
+
+// secretID is what the database knows of a secret: enough to tell whether it has sealed what is there.
+func secretID(secret []byte) ([]byte, error) {
+	return hkdf.Key(sha256.New, secret, nil, "freshet key id", 16)
 }
 
 // pseudonym stands for an address or an e-mail. There are few enough of them to try them all, so the hash is keyed.
@@ -96,7 +116,7 @@ func (s *seals) seal(topic *freshet.Topic, url string) error {
 	return nil
 }
 
-var errSeal = errors.New("stored credentials cannot be read; was token.secret changed?")
+var errSeal = errors.New("stored credentials cannot be read; was token.secret changed, or the key file lost?")
 
 // open is the reverse of seal. It leaves Sealed as it is.
 func (s *seals) open(topic *freshet.Topic) (url string, err error) {
@@ -105,13 +125,14 @@ func (s *seals) open(topic *freshet.Topic) (url string, err error) {
 	if p.Sealed == "" {
 		return "", nil
 	}
-	raw, err := base64.RawStdEncoding.DecodeString(p.Sealed)
-	if err != nil || len(raw) < s.box.NonceSize() {
-		return "", fmt.Errorf("topic %s: %w", topic.ID, errSeal)
+	plain, ok := unbox(s.box, topic)
+	for _, box := range s.before {
+		if ok {
+			break
+		}
+		plain, ok = unbox(box, topic)
 	}
-	n := s.box.NonceSize()
-	plain, err := s.box.Open(nil, raw[:n], raw[n:], []byte(topic.ID))
-	if err != nil {
+	if !ok {
 		return "", fmt.Errorf("topic %s: %w", topic.ID, errSeal)
 	}
 	var form sealedForm
@@ -125,4 +146,23 @@ func (s *seals) open(topic *freshet.Topic) (url string, err error) {
 		p.OAuth2 = &freshet.OAuth2{TokenURL: o.TokenURL, ClientID: o.ClientID, ClientSecret: freshet.Secret(o.ClientSecret), Scopes: o.Scopes}
 	}
 	return form.URL, nil
+}
+
+func unbox(box cipher.AEAD, topic *freshet.Topic) (plain []byte, ok bool) {
+	raw, err := base64.RawStdEncoding.DecodeString(topic.Publisher.Sealed)
+	n := box.NonceSize()
+	if err != nil || len(raw) < n {
+		return nil, false
+	}
+	plain, err = box.Open(nil, raw[:n], raw[n:], []byte(topic.ID))
+	return plain, err == nil
+}
+
+// outdated reports whether the topic's credentials are sealed with something else than the current secret.
+func (s *seals) outdated(topic *freshet.Topic) bool {
+	if topic.Publisher.Sealed == "" {
+		return false
+	}
+	_, ok := unbox(s.box, topic)
+	return !ok
 }

@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/base64"
 	"time"
 
@@ -179,12 +178,6 @@ func (c *Catalog) SignOut(ctx context.Context, actor *Actor) error {
 // SignOutEverywhere ends every session of the actor, this one included.
 func (c *Catalog) SignOutEverywhere(ctx context.Context, actor *Actor) error {
 	return c.store.Update(ctx, func(tx *store.Tx) error { return tx.EndSessions(actor.User.ID, "") })
-}
-
-func newTokenSecret() []byte {
-	secret := make([]byte, 32)
-	rand.Read(secret)
-	return secret
 }
 
 func rawBase64(b []byte) string { return base64.RawStdEncoding.EncodeToString(b) }

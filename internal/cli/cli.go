@@ -78,7 +78,7 @@ freshet tail TOPIC`,
 		newLogin(p), newLogout(p), newContext(p),
 		newUsers(p), newApps(p), newTopics(p), newKeys(p),
 		newPublish(p), newTail(p), newBench(p), newExplain(p), newGateway(p),
-		newConfig(p), newHealthcheck(p), newActivation(p), newVersion(), newCompletion(), newMan())
+		newConfig(p), newSecrets(p), newHealthcheck(p), newActivation(p), newVersion(), newCompletion(), newMan())
 	root.Version = readBuild().String()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpCommand(newHelp())

@@ -220,7 +220,7 @@ func (f *accountFlags) change(k *call) (change client.AccountChange, any bool) {
 func newUserUpdate(p *process) *cobra.Command {
 	var f userFlags
 	var a accountFlags
-	var secrets newSecrets
+	var passwords passwordFlags
 	return verb{
 		use: "update USER", short: "Change a user",
 		long: `Change a user. What no flag names stays as it is. To change your own e-mail or password, your current password is asked
@@ -235,9 +235,9 @@ freshet users update me --new-password
 freshet users update bob@example.com --connections 100`,
 		flags: func(cmd *cobra.Command) {
 			addText(cmd.Flags(), &f.email, "email", "EMAIL", "Another e-mail")
-			cmd.Flags().BoolVar(&secrets.ask, "new-password", false, "Ask for another password")
+			cmd.Flags().BoolVar(&passwords.ask, "new-password", false, "Ask for another password")
 			f.add(cmd)
-			secrets.add(cmd)
+			passwords.add(cmd)
 			a.add(cmd)
 		},
 		run: func(k *call) error {
@@ -249,12 +249,12 @@ freshet users update bob@example.com --connections 100`,
 			if err != nil {
 				return err
 			}
-			secrets.stdin = f.passwordStdin
-			if err := secrets.fill(k, &change); err != nil {
+			passwords.stdin = f.passwordStdin
+			if err := passwords.fill(k, &change); err != nil {
 				return err
 			}
 			if change != (client.UserChange{}) {
-				if user, err = secrets.update(k, user.ID, change); err != nil {
+				if user, err = passwords.update(k, user.ID, change); err != nil {
 					return err
 				}
 			}
@@ -268,17 +268,17 @@ freshet users update bob@example.com --connections 100`,
 	}.command(p)
 }
 
-// newSecrets are the passwords that a change needs.
-type newSecrets struct {
+// passwordFlags are the passwords that a change needs.
+type passwordFlags struct {
 	ask, stdin, currentStdin bool
 }
 
-func (s *newSecrets) add(cmd *cobra.Command) {
+func (s *passwordFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&s.currentStdin, "current-password-stdin", false, "Read your current password from stdin, on the line before a new one")
 }
 
 // fill adds the passwords that flags ask for.
-func (s *newSecrets) fill(k *call, change *client.UserChange) error {
+func (s *passwordFlags) fill(k *call, change *client.UserChange) error {
 	in := bufio.NewReader(k.out.p.stdin)
 	if s.currentStdin {
 		current, err := passwordLine(in)
@@ -305,7 +305,7 @@ func (s *newSecrets) fill(k *call, change *client.UserChange) error {
 }
 
 // update changes a user, and asks for the current password once the server wants it: only the server knows whose token this is.
-func (s *newSecrets) update(k *call, id string, change client.UserChange) (*client.User, error) {
+func (s *passwordFlags) update(k *call, id string, change client.UserChange) (*client.User, error) {
 	user, err := k.c.UpdateUser(k.ctx, id, change)
 	if s.currentStdin || !wantsCurrentPassword(err) {
 		return user, err
@@ -318,7 +318,7 @@ func (s *newSecrets) update(k *call, id string, change client.UserChange) (*clie
 	return k.c.UpdateUser(k.ctx, id, change)
 }
 
-func (s *newSecrets) question(k *call, flag, prompt string) (string, error) {
+func (s *passwordFlags) question(k *call, flag, prompt string) (string, error) {
 	fd, err := k.out.p.terminal(k.cmd, flag)
 	if err != nil {
 		return "", err

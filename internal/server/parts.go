@@ -193,14 +193,12 @@ func (p *parts) openCatalog(ctx context.Context) (err error) {
 	if p.reads() {
 		remote = writer{p.grid}
 	}
-	p.catalog, err = catalog.New(ctx, p.store, p.grid, catalog.Options{
+	o := catalog.Options{
 		Production:    s.Environment == settings.Production,
 		OpenSignUp:    s.Signup == settings.SignupOpen,
 		Counter:       p.grid,
 		Writer:        remote,
-		Shared:        s.Database != "",
 		TokenLifetime: s.Token.Lifetime,
-		TokenSecret:   []byte(s.Token.Secret.Reveal()),
 		AdminEmail:    s.Admin.Email,
 		AdminPassword: s.Admin.Password,
 		Quotas: freshet.Quotas{
@@ -221,7 +219,9 @@ func (p *parts) openCatalog(ctx context.Context) (err error) {
 		ProvisionedTopics: s.Limits.TopicsPerApp,
 		Documents:         p.router,
 		Log:               p.log,
-	})
+	}
+	setSecrets(&o, s)
+	p.catalog, err = catalog.New(ctx, p.store, p.grid, o)
 	return err
 }
 

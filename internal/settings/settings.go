@@ -62,8 +62,9 @@ type Settings struct {
 		Key         string // PEM file
 	}
 	Token struct {
-		Secret   freshet.Secret // empty means the one made at first start
-		Lifetime time.Duration
+		Secret         freshet.Secret // empty means the one made at first start
+		PreviousSecret freshet.Secret // what Secret was before; empty means none
+		Lifetime       time.Duration
 	}
 	Activation struct {
 		Key       freshet.Secret // empty means none

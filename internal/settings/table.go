@@ -40,7 +40,7 @@ var table = []Entry{
 		value: bind(func(s *Settings) *Environment { return &s.Environment }, enum(Development, Production)),
 	}, {
 		Key: "data", Main: true, Default: "./freshet-data",
-		Help:  "Directory of the embedded database and its secrets; made at first start",
+		Help:  "Directory of the embedded database and of the file with its secret; made at first start",
 		value: bind(func(s *Settings) *string { return &s.Data }, text("DIR", "a directory")),
 	}, {
 		Key: "database", Main: true, Default: "", Privacy: Credentials,
@@ -188,8 +188,12 @@ var table = []Entry{
 		value: bind(func(s *Settings) *string { return &s.TLS.Key }, optionalText("FILE", "empty, or a PEM file")),
 	}, {
 		Key: "token.secret", Default: "", Privacy: Hidden,
-		Help:  "Secret that signs session tokens, instead of the one made at first start",
+		Help:  "Secret that signs session tokens and seals credentials, the same on every node; empty is the one in secret.key of the data directory, or with PostgreSQL one in the database",
 		value: bind(func(s *Settings) *freshet.Secret { return &s.Token.Secret }, hiddenText("SECRET", "at least 32 characters", checkTokenSecret)),
+	}, {
+		Key: "token.previous_secret", Default: "", Privacy: Hidden,
+		Help:  "What token.secret was before; it opens credentials until freshet secrets rotate has sealed them again, and signs nothing",
+		value: bind(func(s *Settings) *freshet.Secret { return &s.Token.PreviousSecret }, hiddenText("SECRET", "at least 32 characters", checkTokenSecret)),
 	}, {
 		Key: "token.lifetime", Default: "24h",
 		Help:  "How long a session token is good for",

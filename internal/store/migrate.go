@@ -93,6 +93,28 @@ func (s *Store) awaitSchema(ctx context.Context) error {
 	}
 }
 
+// checkSchema accepts only what this binary would have made.
+func (s *Store) checkSchema(ctx context.Context) error {
+	migrations, err := fs.Sub(embedded, "migrations")
+	if err != nil {
+		return err
+	}
+	newest, err := newestVersion(migrations)
+	if err != nil {
+		return err
+	}
+	current, err := s.schemaVersion(ctx)
+	switch {
+	case err != nil:
+		return freshet.Wrap(freshet.Unavailable, err, "The schema of the database cannot be read")
+	case current > newest:
+		return tooNew(current, newest)
+	case current < newest:
+		return freshet.Errorf(freshet.Conflict, "The database has schema version %d, not %d: start this version of the server first, which brings it up to date", current, newest)
+	}
+	return nil
+}
+
 func tooNew(current, newest int64) error {
 	return freshet.Errorf(freshet.Conflict, "The database has schema version %d, but this freshet knows versions up to %d: "+
 		"start the newer freshet that wrote it, or restore a backup from before the upgrade", current, newest)

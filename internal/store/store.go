@@ -4,7 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -31,6 +34,9 @@ type Location struct {
 	// read.
 	Reader bool
 
+	// Existing refuses a database that no server of this version has prepared, and leaves it as it is.
+	Existing bool
+
 	// Patience is how long to wait for a PostgreSQL that does not answer yet; 0: not at all. What no waiting helps, such as a wrong
 	// password, is told at once.
 	Patience time.Duration
@@ -40,6 +46,11 @@ type Location struct {
 // Open opens the database and brings its schema up to date. Its errors are *freshet.Error with one sentence for the
 // person who starts the server.
 func Open(ctx context.Context, where Location) (*Store, error) {
+	if where.Existing && where.URL == "" {
+		if _, err := os.Stat(filepath.Join(where.Dir, databaseFile)); err != nil {
+			return nil, freshet.Wrap(freshet.NotFound, err, fmt.Sprintf("There is no database in %s: name the data directory of the server", where.Dir))
+		}
+	}
 	open := func() (*Store, error) { return openSQLite(ctx, where.Dir) }
 	if where.URL != "" {
 		open = func() (*Store, error) { return awaitPostgres(ctx, &where) }
@@ -50,7 +61,10 @@ func Open(ctx context.Context, where Location) (*Store, error) {
 	}
 	s.engine.failures = new(failures)
 	prepare := s.migrate
-	if where.Reader && where.URL != "" {
+	switch {
+	case where.Existing:
+		prepare = s.checkSchema
+	case where.Reader && where.URL != "":
 		prepare = s.awaitSchema
 	}
 	if err := prepare(ctx); err != nil {

@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"encoding/base64"
 	"errors"
 	"math/rand/v2"
 	"time"
@@ -111,34 +109,6 @@ func readLocked[T any](tx *Tx, read func() (*T, error)) (*T, error) {
 		tx.failed = err
 	}
 	return found, err
-}
-
-// Secret returns the secret of that name. The first caller of all nodes makes it from fresh.
-func (tx *Tx) Secret(name string, fresh func() []byte) ([]byte, error) {
-	_, err := tx.writeAny(`INSERT INTO secrets (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`,
-		name, base64.StdEncoding.EncodeToString(fresh()))
-	if err != nil {
-		return nil, err
-	}
-	var value string
-	if err := tx.row(`SELECT value FROM secrets WHERE name = $1`, []any{name}, &value); err != nil {
-		tx.failed = err
-		return nil, err
-	}
-	return base64.StdEncoding.DecodeString(value)
-}
-
-// Secret returns the secret of that name, if somebody has made it.
-func (s *Store) Secret(ctx context.Context, name string) ([]byte, error) {
-	var value string
-	err := s.reader(ctx).row(`SELECT value FROM secrets WHERE name = $1`, []any{name}, &value)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, notFound("secret")
-	}
-	if err != nil {
-		return nil, err
-	}
-	return base64.StdEncoding.DecodeString(value)
 }
 
 // jitter keeps transactions that lost together from meeting again.

@@ -382,7 +382,7 @@ func TestEverySettingExists(t *testing.T) {
 var secretValues = map[string]string{
 	"FRESHET_ADMIN_PASSWORD": "a password of one's own", "FRESHET_ADMIN_TOKEN": "0123456789abcdef0123456789abcdef",
 	"FRESHET_DATABASE": "postgres://u:p@h/d", "FRESHET_NATS": "nats://u:p@h:4222", "FRESHET_NATS_SECRET": "0123456789abcdef",
-	"FRESHET_TOKEN_SECRET": "", "FRESHET_ACTIVATION_KEY": "", // optional, and not there
+	"FRESHET_TOKEN_SECRET": "", "FRESHET_TOKEN_PREVIOUS_SECRET": "", "FRESHET_ACTIVATION_KEY": "", // optional, and not there
 }
 
 // TestTheProgramStartsWithWhatTheChartGives as far as its settings go.

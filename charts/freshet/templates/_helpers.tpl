@@ -135,6 +135,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | quote }}
 {{- end }}
 {{- include "freshet.secretVariable" (dict "root" $ "name" "FRESHET_ADMIN_PASSWORD" "key" $keys.adminPassword "required" $production) }}
 {{- include "freshet.secretVariable" (dict "root" $ "name" "FRESHET_TOKEN_SECRET" "key" $keys.tokenSecret "required" false) }}
+{{- include "freshet.secretVariable" (dict "root" $ "name" "FRESHET_TOKEN_PREVIOUS_SECRET" "key" $keys.tokenPreviousSecret "required" false) }}
 {{- include "freshet.secretVariable" (dict "root" $ "name" "FRESHET_ACTIVATION_KEY" "key" $keys.activationKey "required" false) }}
 {{- if include "freshet.isCluster" $ }}
 {{- $database := $keys.database }}
