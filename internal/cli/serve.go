@@ -36,6 +36,9 @@ FRESHET_ADMIN_PASSWORD_FILE=/run/secrets/admin \
 				Version:  readBuild().Version,
 				Log:      server.NewLogger(p.stderr, &s),
 			}
+			for _, f := range effective.Exposed {
+				o.Log.Warn("others can read a file with a secret; take that right from them (chmod 600)", "variable", f.Variable, "file", f.Path)
+			}
 			if isTerminal(p.stderr) {
 				o.Banner, o.Colour = p.stderr, p.variable("NO_COLOR") == "" && p.variable("TERM") != "dumb"
 			}

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/freshet-io/freshet/internal/keyfile"
 )
 
 // AdminEmailVariable overrides the administrator's e-mail, in exactly this spelling. It belongs to the
@@ -75,6 +77,9 @@ func (l *loader) loadVariable(e *Entry, env map[string]string) {
 			l.faulty[e.Key] = true
 			l.faults.add(e.FileVariable(), path, "cannot be read: %s", plainCause(err))
 			return
+		}
+		if exposed, err := keyfile.Exposed(path); err == nil && exposed {
+			l.exposed = append(l.exposed, ExposedFile{e.FileVariable(), path})
 		}
 		// Editors and echo end files with a newline that is no part of the secret.
 		l.apply(e, strings.TrimRight(string(raw), "\r\n"), Origin{LayerEnvironment, e.FileVariable()})

@@ -23,8 +23,12 @@ const (
 // Effective is the outcome of all layers.
 type Effective struct {
 	Settings Settings
+	Exposed  []ExposedFile     // files with secrets that others can read
 	origins  map[string]Origin // by key
 }
+
+// ExposedFile is a file with a secret that others than its owner can read, and the variable that names it.
+type ExposedFile struct{ Variable, Path string }
 
 // Origin is where a value came from.
 type Origin struct {
@@ -77,13 +81,14 @@ func Load(src Sources) (*Effective, error) {
 	if err := l.faults.err(); err != nil {
 		return nil, err
 	}
-	return &Effective{Settings: l.settings, origins: l.origins}, nil
+	return &Effective{Settings: l.settings, Exposed: l.exposed, origins: l.origins}, nil
 }
 
 // loader is the state while the layers are read.
 type loader struct {
 	settings Settings
 	origins  map[string]Origin
+	exposed  []ExposedFile
 	faulty   map[string]bool // keys with a bad value in any layer
 	faults   faults
 }

@@ -80,6 +80,22 @@ func TestSecretsCanComeFromFiles(t *testing.T) {
 	}
 }
 
+func TestFilesWithSecretsThatOthersCanReadAreTold(t *testing.T) {
+	path := writeFile(t, "0123456789abcdef0123456789abcdef\n")
+	for mode, want := range map[os.FileMode]int{0o600: 0, 0o640: 1, 0o644: 1} {
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		e, err := Load(Sources{Environ: []string{"FRESHET_TOKEN_SECRET_FILE=" + path}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(e.Exposed) != want || (want > 0 && e.Exposed[0] != ExposedFile{"FRESHET_TOKEN_SECRET_FILE", path}) {
+			t.Errorf("mode %o: %v", mode, e.Exposed)
+		}
+	}
+}
+
 func faultsOf(t *testing.T, src Sources) []string {
 	t.Helper()
 	_, err := Load(src)
