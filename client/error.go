@@ -59,8 +59,25 @@ const TopicGone = 60000
 
 func (e *StreamError) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.Code) }
 
-// Fatal reports whether connecting again would meet the same error: the request is at fault, or the topic is no more.
-func (e *StreamError) Fatal() bool { return e.Category == ClientException || e.Code == TopicGone }
+// Fatal reports whether the error is final: connecting again would meet it again. A Stream ends with it; after any other it connects
+// again by itself.
+func (e *StreamError) Fatal() bool {
+	o, known := outcomes[e.Code]
+	return o == final || !known && e.Category == ClientException
+}
+
+// Renew reports whether connecting again needs new credentials first. A Stream with a SignatureKey makes a new signature each time it
+// connects; whoever brought a signed URL has to get another.
+func (e *StreamError) Renew() bool { return outcomes[e.Code] == renew }
+
+// outcome is what a client does about an error event.
+type outcome int
+
+const (
+	passing outcome = iota // connects again
+	renew                  // connects again, with new credentials
+	final                  // stops
+)
 
 // UnreachableError says that no answer came at all.
 type UnreachableError struct {

@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/client"
+	"github.com/freshet-io/freshet/internal/subscribe"
 )
 
 // receive ranges over a subscription until it has n events.
@@ -341,5 +344,58 @@ func TestASignedURLIsSignedWithItsQuery(t *testing.T) {
 	})
 	if got := <-asked; got != "/doc?b=%2F&X-Foo=1&q=%C3%A9&a=1" {
 		t.Errorf("the source was asked for %s", got)
+	}
+}
+
+// TestWhatIsFinalEndsAndWhatPassesIsTriedAgain: an error of each code, and then a document for whoever comes back.
+func TestWhatIsFinalEndsAndWhatPassesIsTriedAgain(t *testing.T) {
+	for _, code := range subscribe.Codes() {
+		t.Run(strconv.Itoa(code.Number), func(t *testing.T) {
+			stamps := make(chan string, 10)
+			source := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				stamps <- r.Header.Get("X-Auth-Sd-Ts")
+				w.Header().Set("Content-Type", "text/event-stream")
+				if len(stamps) == 1 {
+					category := map[int]string{4: client.ClientException, 5: client.ServerException, 6: client.TopicException}[code.Number/10000]
+					fmt.Fprintf(w, "retry: 20\nevent: error\ndata: {\"code\":%d,\"category\":%q,\"message\":\"No\",\"sessionId\":\"s1\"}\n\n", code.Number, category)
+					return
+				}
+				fmt.Fprint(w, "event: snapshot\ndata: 1\nid: a-1\n\n")
+			}))
+			defer source.Close()
+			c, err := client.New(client.Options{SubscriberURL: source.URL})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.CloseIdleConnections()
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			var told []int
+			var document string
+			var end error
+			for e, err := range c.Subscribe(ctx, freshet.NewID(), client.SubscribeOptions{SignatureKey: freshet.NewKey(freshet.SignatureKey).Reveal()}) {
+				if end = err; err != nil {
+					break
+				}
+				if e.Kind == client.Failure {
+					told = append(told, e.Err.Code)
+					continue
+				}
+				document = string(e.Document)
+				break
+			}
+			if code.Final {
+				if e, ok := errors.AsType[*client.StreamError](end); !ok || e.Code != code.Number || e.SessionID != "s1" || len(stamps) != 1 || document != "" {
+					t.Errorf("it ended with %v after %d requests, and document %q", end, len(stamps), document)
+				}
+				return
+			}
+			if end != nil || !slices.Equal(told, []int{code.Number}) || document != "1" || len(stamps) != 2 {
+				t.Fatalf("told %v, then %q and %v after %d requests", told, document, end, len(stamps))
+			}
+			if first, second := <-stamps, <-stamps; first == "" || first == second {
+				t.Errorf("signed at %s, and again at %s", first, second)
+			}
+		})
 	}
 }

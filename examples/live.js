@@ -14,6 +14,9 @@ export function streamOf(demo, topic, filter = []) {
   return url.href;
 }
 
+/** The errors that do not pass, as docs/events.md has them. */
+const final = [40000, 40001, 40100, 40110, 40111, 40120, 40400, 40401, 40500, 60000];
+
 /** Follows a stream. changed gets the whole document and, after the first, the operations that changed it. */
 export function follow(url, { changed, problem = () => {}, state = () => {} }) {
   let doc;
@@ -28,7 +31,7 @@ export function follow(url, { changed, problem = () => {}, state = () => {} }) {
   source.addEventListener('error', e => {
     if (!e.data) return state('reconnecting'); // the browser's own: it connects again by itself
     const error = JSON.parse(e.data);
-    if (error.category === 'ClientException') source.close(); // trying again would end the same way
+    if (final.includes(error.code)) source.close(); // connecting again would end the same way; otherwise the browser does so by itself
     problem(error);
   });
   return source;

@@ -90,6 +90,11 @@ func (b *benchRun) read(ctx context.Context, r *benchReader) {
 			}
 			return
 		}
+		if e.Kind == client.Failure && first { // such as too many connections: it would come back, but the run shall not wait
+			r.err = e.Err
+			b.failed.Add(1)
+			return
+		}
 		sent, number, ok := readStamp(e.Document)
 		if e.Kind == client.Failure || !ok {
 			continue

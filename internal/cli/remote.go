@@ -12,6 +12,7 @@ import (
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/client"
 	"github.com/freshet-io/freshet/internal/settings"
+	"github.com/freshet-io/freshet/internal/subscribe"
 )
 
 // The variables of commands that talk to a server. Flags win over them, and they win over the context.
@@ -152,15 +153,6 @@ var kinds = map[int]freshet.Kind{
 	http.StatusInsufficientStorage:   freshet.DocumentLimit,
 }
 
-// streamKinds does the same for codes of error events.
-var streamKinds = map[int]freshet.Kind{
-	40000: freshet.Invalid, 40001: freshet.MalformedCredential, 40100: freshet.Unauthenticated,
-	40110: freshet.UnknownCredential, 40111: freshet.RevokedCredential, 40112: freshet.ExpiredCredential,
-	40120: freshet.AccountDisabled, 40121: freshet.ConnectionLimit, 40122: freshet.MessageLimit,
-	40400: freshet.NotFound, 40401: freshet.TopicNotFound, 40500: freshet.MethodNotAllowed,
-	50001: freshet.Timeout, client.TopicGone: freshet.TopicGone,
-}
-
 // told turns what the client says into an error for people, with a hint where there is something to do.
 func told(err error) error {
 	if err == nil {
@@ -176,7 +168,8 @@ func told(err error) error {
 		}
 	}
 	if e, ok := errors.AsType[*client.StreamError](err); ok {
-		return &failure{error: freshet.Errorf(streamKinds[e.Code], "%s (%d)", e.Message, e.Code), hint: streamHints[streamKinds[e.Code]]}
+		code, _ := subscribe.CodeOf(e.Code)
+		return &failure{error: freshet.Errorf(code.Kind, "%s (%d)", e.Message, e.Code), hint: streamHints[code.Kind]}
 	}
 	e, ok := errors.AsType[*client.Error](err)
 	if !ok {

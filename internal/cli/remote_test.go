@@ -9,13 +9,14 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/client"
+	"github.com/freshet-io/freshet/internal/subscribe"
 )
 
-func TestEveryStreamCodeOfTheClientHasAKind(t *testing.T) {
-	// The codes of ClientException end a subscription, so a script sees their exit codes.
-	for _, code := range []int{40000, 40001, 40100, 40110, 40111, 40112, 40120, 40121, 40122, 40400, 40401, 40500, client.TopicGone} {
-		if streamKinds[code] == freshet.Internal {
-			t.Errorf("%d has no kind", code)
+func TestEveryFinalErrorOfAStreamHasAnExitCodeOfItsOwn(t *testing.T) {
+	for _, code := range subscribe.Codes() {
+		err := told(&client.StreamError{Code: code.Number, Message: "No"})
+		if kind := freshet.KindOf(err); kind != code.Kind || code.Final && exitCodes[kind] == exitCodes[freshet.Internal] {
+			t.Errorf("%d: kind %d, exit code %d", code.Number, kind, exitCodes[kind])
 		}
 	}
 }

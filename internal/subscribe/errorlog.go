@@ -46,7 +46,8 @@ func (l errorLog) told(topicID string, f *failure, err error) {
 // reason is the message of an error event, unless it may quote what was sent.
 func reason(f *failure, err error) string {
 	if freshet.KindOf(err) == freshet.Invalid {
-		return entryOf(f.Code).meaning
+		code, _ := CodeOf(f.Code)
+		return code.Meaning
 	}
 	return f.Message
 }

@@ -3,67 +3,10 @@ package subscribe
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/freshet-io/freshet/internal/sse"
 )
-
-// codeEntry explains a code of an error event to whoever meets it.
-type codeEntry struct {
-	code    int
-	meaning string
-	when    string
-}
-
-// codeTable has every code, in order. The reference is written from it, and a test holds it against codes.
-var codeTable = []codeEntry{
-	{40000, "Bad request", "The target URL or a parameter cannot be understood, or a filter was asked for on a topic of snapshots"},
-	{40001, "Invalid credentials format", "The key has characters that no key can have, or the signature is not encoded as one"},
-	{40100, "Unauthorized", "No key where one is required, a key of another app, no signature where one is required, or an app that does not allow subscribing to a URL"},
-	{40110, "Credentials error", "Nobody has this key, or the signature is wrong"},
-	{40111, "Credentials revoked", "The key was renewed; the app's owner has the new one"},
-	{40112, "Credentials expired", "The signature is too old"},
-	{40120, "Account disabled", "An admin disabled the account of the topic's owner"},
-	{40121, "Account restricted", "Too many connections at once, of the account, the app or the server; or a URL that would need a topic more than the quota allows"},
-	{40122, "Account blocked", "The account's messages of this month are used up"},
-	{40400, "Resource not found", "There is nothing at this path"},
-	{40401, "Topic not found", "There is no such topic"},
-	{40500, "Method not allowed", "Only GET, HEAD and OPTIONS are answered"},
-	{50000, "Internal error", "Our fault, or the server is just going away; try again"},
-	{50001, "Timeout error", "The first document did not come in time"},
-	{60000, "Topic in error", "The topic was deleted, or cannot publish any more; or the target's newest document is more than the quota `document_bytes` allows"},
-	{60001, "Data source in error", "The target answered with an error, or broke off"},
-	{60100, "Data source connection error", "The target cannot be reached, its address is not allowed, or its certificate is not trusted"},
-	{60101, "Data source credentials error", "The target asks for credentials (401)"},
-	{60102, "Data source credentials revoked", "The target refuses the credentials (403)"},
-	{60103, "Data source credentials expired", "The target says that the credentials expired"},
-	{60400, "Data source host unknown", "The name of the target's host cannot be resolved"},
-	{61500, "Unsupported data source format", "The target's answer is no strict JSON, is too large, or is no array of items on an item topic"},
-}
-
-// entryOf returns what the table says of a code. Every code that is sent is there.
-func entryOf(code int) *codeEntry {
-	i, _ := slices.BinarySearchFunc(codeTable, code, func(e codeEntry, code int) int { return e.code - code })
-	return &codeTable[i]
-}
-
-// ending says what follows an error of the code.
-func ending(code int) string {
-	switch {
-	case code == 60000:
-		return "ends; over the quota it goes on once there is a document"
-	case code >= 60101 && code <= 60103:
-		return "goes on once there is a document; ends before, and where the target's URL was subscribed to"
-	case code >= 60000:
-		return "goes on once there is a document; ends before"
-	case code >= 50000:
-		return "ends; connect again"
-	case code == 40121, code == 40122:
-		return "ends; later it may help to connect again"
-	}
-	return "ends; connecting again does not help"
-}
 
 const referenceHead = `# Events and error codes
 
@@ -110,6 +53,10 @@ All of them work as query parameters too, for clients that cannot set headers; `
 The data of an ` + "`error`" + ` event: ` + "`datetime`, `code`, `category`, `message`, `status`, `sessionId`" + `. Programs should look at ` + "`code` and `category`" + `
 only; ` + "`status`" + ` is deprecated, ` + "`message`" + ` is for people, ` + "`sessionId`" + ` for whoever runs the server, who finds it in the log. An error that ends the stream comes with a
 ` + "`retry:`" + ` of %s, because clients connect again by themselves.
+
+An error is **final** or it **passes**. After a final one a client stops and says so: connecting again would meet the same error. After one
+that passes it connects again, when the last column says. A code that is not listed here is final if it is a ` + "`ClientException`" + `. The SDK, the Go client,
+` + "`freshet tail`" + `, the console and the examples decide by this table.
 `
 
 // Reference writes the documentation of events and error codes as Markdown.
@@ -118,11 +65,15 @@ func Reference(w io.Writer) error {
 	fmt.Fprintf(&out, referenceHead, sse.ContentType, defaultLongPoll, strings.TrimSpace(sse.Heartbeat), fatalRetry)
 	section := ""
 	for _, e := range codeTable {
-		if c := category(e.code); c != section {
+		if c := category(e.Number); c != section {
 			section = c
-			fmt.Fprintf(&out, "\n### %s\n\n| Code | Meaning | When | The stream |\n|---|---|---|---|\n", section)
+			fmt.Fprintf(&out, "\n### %s\n\n| Code | Meaning | When | The stream | Connect again |\n|---|---|---|---|---|\n", section)
 		}
-		fmt.Fprintf(&out, "| %d | %s | %s | %s |\n", e.code, e.meaning, e.when, ending(e.code))
+		back := "never: final"
+		if !e.Final {
+			back = e.Back
+		}
+		fmt.Fprintf(&out, "| %d | %s | %s | %s | %s |\n", e.Number, e.Meaning, e.When, e.Stream, back)
 	}
 	_, err := io.WriteString(w, out.String())
 	return err

@@ -1,6 +1,7 @@
 // Following a topic, whatever the network, the server and the browser do. Time is pretended.
 import assert from 'node:assert/strict';
 import { beforeEach, mock, test } from 'node:test';
+import { final, passing } from '../src/live/codes';
 import { Follow } from '../src/live/follow';
 import { type Incoming, type State, Stream } from '../src/live/stream';
 
@@ -52,6 +53,21 @@ function follow(): { stream: Stream; events: Incoming[]; states: State[]; last: 
 const snapshot = (n: number, doc = '{}'): string => `id: e-${n}\nevent: snapshot\ndata: ${doc}\n\n`;
 const patch = (n: number, path = '/a', value = '1'): string => `id: e-${n}\nevent: patch\ndata: [{"op":"add","path":"${path}","value":${value}}]\n\n`;
 const error = (code: number, message: string, retry = ''): string => `${retry && `retry: ${retry}\n`}event: error\ndata: {"code":${code},"message":"${message}"}\n\n`;
+
+test('after a final error it stops, after one that passes it connects again', async () => {
+  for (const code of [...final, ...passing]) {
+    asked = [];
+    const { stream, last } = follow();
+    await settle();
+    asked[0]!.answer(error(code, 'No', '2000')).end();
+    await settle();
+    if (final.includes(code)) assert.deepEqual(last(), { is: 'failed', code, message: 'No' });
+    else assert.equal(last().is, 'waiting', `${code}`);
+    await pass(2000);
+    assert.equal(asked.length, final.includes(code) ? 1 : 2, `${code}`);
+    stream.close();
+  }
+});
 
 test('who waits for an answer is told why, and it is asked again', async () => {
   const { stream, last } = follow();

@@ -1,3 +1,5 @@
+import { isFinal } from './codes.js';
+
 /** What kind of failure it is: the client's, the server's, the topic's (its data source), or on this side of the wire. */
 export type Category = 'ClientException' | 'ServerException' | 'TopicException' | 'LocalException';
 
@@ -19,12 +21,8 @@ export class FreshetError extends Error {
   }
 }
 
-/** Of the client's faults, those that time or a fresh signature can heal. */
-const passing = [40112, 40121, 40122];
-
 /** Reads the data of an error event. */
 export function readError(data: unknown): FreshetError {
   const { code = 0, category, message, sessionId } = (data ?? {}) as Record<string, any>;
-  const fatal = category === 'ClientException' && !passing.includes(code);
-  return new FreshetError(message ?? 'The server reported an error', code, category ?? 'ServerException', sessionId, fatal);
+  return new FreshetError(message ?? 'The server reported an error', code, category ?? 'ServerException', sessionId, isFinal(code));
 }

@@ -1,3 +1,4 @@
+import { renewing } from './codes.js';
 import { address, ask, type Address, type Wishes } from './address.js';
 import { FreshetError, readError } from './error.js';
 import type { Operation } from './json.js';
@@ -204,8 +205,9 @@ export class Stream<T> implements AsyncIterable<StreamEvent<T>> {
   #take(event: string, id: string | undefined, value: unknown): void {
     if (event === 'error') {
       const error = readError(value);
-      if (error.fatal) this.#end(error);
-      else this.#tell('error', error);
+      if (error.fatal) return this.#end(error);
+      this.#tell('error', error);
+      if (renewing.includes(error.code)) this.#stop?.(); // EventSource would come back by itself, with the old signature
       return;
     }
     this.#failures = 0;

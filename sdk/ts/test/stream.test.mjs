@@ -4,7 +4,11 @@ import { getEventListeners } from 'node:events';
 import { createServer } from 'node:http';
 import { test } from 'node:test';
 import { FreshetError, subscribe } from '../dist/index.js';
+import { load } from './load.mjs';
 import { holds, next } from './wait.mjs';
+
+const { final, passing, renewing } = await load('codes');
+const { Parser } = await load('parser');
 
 /** Serves with the handlers, one for each connection, the last for all further ones. */
 async function serve(t, ...handlers) {
@@ -27,6 +31,44 @@ const frame = (event, data, id) => `event: ${event}\ndata: ${JSON.stringify(data
 const stay = (...frames) => (response) => begin(response).write(frames.join(''));
 const leave = (...frames) => (response) => begin(response).end(frames.join(''));
 const failure = (code, category, more = {}) => ({ code, category, message: 'No', sessionId: 's1', ...more });
+
+/** What browsers have: it reconnects by itself, to the very same URL. */
+class PlainEventSource extends EventTarget {
+  CLOSED = 2;
+  readyState = 0;
+  #abort = new AbortController();
+
+  constructor(url) {
+    super();
+    void this.#run(url);
+  }
+
+  close() {
+    this.readyState = 2;
+    this.#abort.abort();
+  }
+
+  async #run(url) {
+    for (let retry = 100; this.readyState !== 2; await new Promise((later) => setTimeout(later, retry))) {
+      try {
+        const response = await fetch(url, { signal: this.#abort.signal });
+        this.readyState = 1;
+        this.onopen?.();
+        let lastEventId = '';
+        const parser = new Parser(({ event, id, data }) => {
+          lastEventId = id ?? lastEventId;
+          this.dispatchEvent(Object.assign(new Event(event), { data, lastEventId }));
+        }, (milliseconds) => (retry = milliseconds));
+        parser.push(await response.text());
+      } catch {
+        // it broke
+      }
+      if (this.readyState === 2) return;
+      this.readyState = 0;
+      this.dispatchEvent(new Event('error'));
+    }
+  }
+}
 
 /** Subscribes; the stream ends with the test. */
 function follow(t, url, options = {}) {
@@ -111,6 +153,46 @@ test('a fatal error ends the stream, is told to listeners and thrown in loops', 
   assert.equal(stream.state, 'closed');
   for await (const _ of stream) assert.fail('a closed stream has no events');
   assert.equal(requests.length, 1);
+});
+
+/** A frame or, for who polls, an event of the answer. */
+const say = (transport, event, data, id, retry) => transport === 'long-poll' ? { event, data, id } : (retry ? `retry: ${retry}\n` : '') + frame(event, data, id);
+const answer = (transport, said) => (response) => transport === 'long-poll'
+  ? response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify([said]))
+  : begin(response).end(said);
+
+for (const transport of ['fetch', 'long-poll', 'eventsource']) {
+  test(`after a final error ${transport} stops, after one that passes it connects again`, async (t) => {
+    if (transport === 'eventsource') {
+      globalThis.EventSource = PlainEventSource;
+      t.after(() => delete globalThis.EventSource);
+    }
+    await Promise.all([...final, ...passing].map(async (code) => {
+      const category = { 4: 'ClientException', 5: 'ServerException', 6: 'TopicException' }[Math.floor(code / 10_000)];
+      const { url, requests } = await serve(t,
+        answer(transport, say(transport, 'error', failure(code, category), undefined, 20)), answer(transport, say(transport, 'snapshot', 1, 'e-1')));
+      const stream = follow(t, url, { transport, signatureKey: btoa('b'.repeat(36) + 's'.repeat(36)) });
+      const error = await next(stream, 'error');
+      assert.deepEqual([error.code, error.fatal, error.sessionId], [code, final.includes(code), 's1']);
+      if (final.includes(code)) {
+        assert.equal(stream.state, 'closed');
+        assert.equal(requests.length, 1);
+        return;
+      }
+      await holds(stream, (document) => document === 1);
+      const stamp = ({ headers, url }) => headers['x-auth-sd-ts'] ?? new URL(url, 'http://x').searchParams.get('X-Auth-Sd-Ts');
+      assert.ok(stamp(requests[0]));
+      if (renewing.includes(code)) assert.notEqual(stamp(requests[0]), stamp(requests[1]), 'it came back with the old signature');
+      stream.close();
+    }));
+  });
+}
+
+test('an error that nobody knows yet is final if it is the client\'s', async (t) => {
+  for (const [code, category, fatal] of [[40999, 'ClientException', true], [50999, 'ServerException', false], [60999, 'TopicException', false]]) {
+    const { url } = await serve(t, leave(frame('error', failure(code, category))));
+    assert.equal((await next(follow(t, url), 'error')).fatal, fatal);
+  }
 });
 
 test('an error of the data source is told and the stream goes on', async (t) => {

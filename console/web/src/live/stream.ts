@@ -1,5 +1,6 @@
 // One subscription, as the viewer sees it: a fetch whose body is read as it arrives, because EventSource can neither send a
 // key in a header nor say what went wrong.
+import { isFinal } from './codes';
 
 export interface Incoming { id: string; event: string; data: string; bytes: number; at: number }
 
@@ -21,9 +22,6 @@ const encoder = new TextEncoder();
 const noAnswer = (url: string): string => url.startsWith('https:')
   ? 'No answer yet. The server, or a proxy before it, may be busy or unreachable.'
   : 'No answer yet. Without TLS a browser opens at most six connections to one address, and every open viewer takes one: close tabs that show other topics, or serve Freshet over TLS.';
-
-/** Whether an error event means that asking again cannot help: what is wrong with the request itself, and a topic that is gone. */
-const isFinal = (code = 0): boolean => code >= 40_000 && code < 50_000 && code !== 40_121 || code === 60_000;
 
 /** How a connection ended, other than by our own doing. */
 interface End { why: string; error?: ErrorData }
@@ -71,7 +69,7 @@ export class Stream {
         why: this.cutBecause || (e instanceof Refusal ? e.message : 'The subscriber interface cannot be reached.'),
       }));
       if (this.over) return;
-      if (error && isFinal(error.code)) {
+      if (error && isFinal(error.code ?? 0)) {
         this.onState({ is: 'failed', code: error.code ?? 0, message: error.message ?? 'The server ended the stream.' });
         return;
       }

@@ -260,7 +260,7 @@ const remedies: Record<number, string> = {
   40100: 'A key or a signature is required. Browsers can only sign requests on pages from https or from this machine.',
   40110: 'The key or the signature is wrong. Connect again to use the current key.',
   40111: 'The key was renewed meanwhile. Connect again to use the new one.',
-  40112: 'The signature is too old. Check this machine’s clock, then connect again.',
+  40112: 'The signature is too old. Check this machine’s clock.',
   40120: 'The account is disabled. Ask an admin.',
   40121: 'Too many connections. Close others, or ask an admin for a higher quota.',
   40122: 'The messages of this month are used up. Ask an admin for a higher quota.',
