@@ -15,6 +15,7 @@ type seen struct {
 	Foreign    []string // requests to other hosts
 	Failed     []string
 	Errors     []string
+	Kept       []string
 	Operations []string
 	Answers    []struct{ Path, Status, Text string }
 }
@@ -92,7 +93,7 @@ func TestAPIPagesLoadNothingFromElsewhereAndWorkAgainstTheServer(t *testing.T) {
 	} {
 		t.Run(page.name, func(t *testing.T) {
 			s := browse(t, base, page.path, page.steps)
-			for what, problems := range map[string][]string{"loads from elsewhere": s.Foreign, "cannot load": s.Failed, "complains": s.Errors} {
+			for what, problems := range map[string][]string{"loads from elsewhere": s.Foreign, "cannot load": s.Failed, "complains": s.Errors, "keeps": s.Kept} {
 				if len(problems) > 0 {
 					t.Errorf("the page %s: %q", what, problems)
 				}

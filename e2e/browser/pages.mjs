@@ -9,7 +9,7 @@ const browser = await chromium.launch({
   args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
     '--disable-component-update', '--disable-sync'],
 });
-const seen = { foreign: [], failed: [], errors: [], operations: [], answers: [] };
+const seen = { foreign: [], failed: [], errors: [], operations: [], answers: [], kept: [] };
 let page;
 try {
   page = await browser.newPage({ viewport: { width: 1200, height: 1400 } });
@@ -51,6 +51,7 @@ try {
     await block.screenshot({ path: `${pictures}/${step.method}-${seen.answers.length}.png` });
     await block.locator('.opblock-summary-control').click();
   }
+  seen.kept = await page.evaluate(() => [...Object.values(localStorage), ...Object.values(sessionStorage), document.cookie].filter(Boolean));
 } catch (e) {
   await page?.screenshot({ path: `${pictures}/failure.png`, fullPage: true });
   throw e;

@@ -26,8 +26,9 @@ func TestTheBrowsablePagesLoadNothingFromElsewhere(t *testing.T) {
 			t.Errorf("%s does not read %s:\n%s", page, description, html)
 		}
 		// Relative to the page itself: the page stands one level below the description, under whatever prefix.
-		if !strings.Contains(html, "url: new URL(cfg.swaggerJsonUrl, window.location.href).href") {
-			t.Errorf("%s looks for its description somewhere else:\n%s", page, html)
+		start := string(s.stranger().call("GET", page+"/start.js", nil).want(200).body)
+		if !strings.Contains(start, "url: new URL(page.dataset.description, window.location.href).href") {
+			t.Errorf("%s looks for its description somewhere else:\n%s", page, start)
 		}
 		policy := a.header.Get("Content-Security-Policy")
 		if !strings.Contains(policy, "default-src 'self'") || strings.Contains(policy, "http") || strings.Contains(policy, "*") {
@@ -57,6 +58,35 @@ func TestTheBrowsablePagesLoadNothingFromElsewhere(t *testing.T) {
 		s.stranger().call("GET", page+"/", nil).want(200)
 		for _, file := range []string{"/nothing.js", "/swagger-ui.css.gz.gz", "/%2e%2e/openapi.json", "/a/b", "/embed.go"} {
 			s.stranger().call("GET", page+file, nil).want(404)
+		}
+	}
+}
+
+// inline finds scripts that are in the page itself: elements without a source, and attributes that are run.
+var inline = regexp.MustCompile(`(?i)<script(?:\s*>|\s+[^>]*>\s*[^\s<])|\son[a-z]+\s*=|javascript:`)
+
+func TestTheBrowsablePagesRunNoInlineScriptsAndKeepNoTokens(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	for _, page := range []string{"/api-browser", "/api-browser-admin"} {
+		for _, file := range []string{"/index.html", "/"} {
+			a := s.stranger().call("GET", page+file, nil).want(200)
+			if found := inline.Find(a.body); found != nil {
+				t.Errorf("%s%s: %q", page, file, found)
+			}
+			scripts := ""
+			for directive := range strings.SplitSeq(a.header.Get("Content-Security-Policy"), ";") {
+				if name, sources, _ := strings.Cut(strings.TrimSpace(directive), " "); name == "script-src" {
+					scripts = sources
+				}
+			}
+			if scripts != "'self'" {
+				t.Errorf("%s%s runs scripts from %q", page, file, scripts)
+			}
+		}
+		a := s.stranger().call("GET", page+"/start.js", nil).want(200)
+		if kind := a.header.Get("Content-Type"); !strings.HasPrefix(kind, "text/javascript") || !strings.Contains(string(a.body), "persistAuthorization: false") {
+			t.Errorf("%s: %s\n%s", page, kind, a.body)
 		}
 	}
 }

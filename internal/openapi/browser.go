@@ -1,7 +1,10 @@
 package openapi
 
 import (
+	"bytes"
+	"embed"
 	"encoding/json"
+	"html/template"
 	"io/fs"
 	"net/http"
 	"strings"
@@ -31,26 +34,30 @@ func Browse(mux Mux, description *huma.OpenAPI, name, page string) error {
 		w.Header().Set("Location", page+"/index.html")
 		w.WriteHeader(http.StatusMovedPermanently)
 	})
-	mux.HandleFunc("GET /"+page+"/{file...}", viewer(description.Info.Title, "../"+name+".json", "/"+page+"/"))
+	serve, err := viewer(description.Info.Title, "../"+name+".json", "/"+page+"/")
+	if err != nil {
+		return err
+	}
+	mux.HandleFunc("GET /"+page+"/{file...}", serve)
 	return nil
 }
 
+//go:embed page
+var pageFiles embed.FS
+
+var index = template.Must(template.ParseFS(pageFiles, "page/index.html"))
+
 // viewer serves the page at base and the files it loads.
-func viewer(title, description, base string) http.HandlerFunc {
-	ui := v5emb.NewHandlerWithConfig(swgui.Config{
-		Title:            title,
-		SwaggerJSON:      description,
-		BasePath:         ".",
-		InternalBasePath: base,
-		SettingsUI: map[string]string{
-			// The library takes index.html for a folder and looks for the description one level too low.
-			"url":                      "new URL(cfg.swaggerJsonUrl, window.location.href).href",
-			"docExpansion":             `"list"`,
-			"tryItOutEnabled":          "true",
-			"persistAuthorization":     "true",
-			"defaultModelsExpandDepth": "1",
-		},
-	})
+func viewer(title, description, base string) (http.HandlerFunc, error) {
+	var html bytes.Buffer
+	if err := index.Execute(&html, struct{ Title, Description string }{title, description}); err != nil {
+		return nil, err
+	}
+	start, err := pageFiles.ReadFile("page/start.js")
+	if err != nil {
+		return nil, err
+	}
+	assets := v5emb.NewHandlerWithConfig(swgui.Config{InternalBasePath: base})
 	return func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
@@ -58,17 +65,21 @@ func viewer(title, description, base string) http.HandlerFunc {
 		h.Set("Content-Security-Policy", pagePolicy)
 		switch file := strings.TrimPrefix(r.URL.Path, base); {
 		case file == "" || file == "index.html":
-			h.Set("Cache-Control", "no-cache")
-			at := *r.URL
-			at.Path, at.RawPath = base, ""
-			r = r.Clone(r.Context())
-			r.URL = &at
+			serveOwn(w, "text/html; charset=utf-8", html.Bytes())
+		case file == "start.js":
+			serveOwn(w, "text/javascript; charset=utf-8", start)
 		case !embedded(file):
 			httpkit.WriteJSON(w, http.StatusNotFound, httpkit.Body(freshet.Errorf(freshet.NotFound, "There is nothing at this path")))
-			return
+		default:
+			assets.ServeHTTP(w, r)
 		}
-		ui.ServeHTTP(w, r)
-	}
+	}, nil
+}
+
+func serveOwn(w http.ResponseWriter, kind string, content []byte) {
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Cache-Control", "no-cache")
+	_, _ = w.Write(content) // fails only when the client is gone
 }
 
 // embedded reports whether the viewer has the file, as it is or compressed.
@@ -81,7 +92,7 @@ func embedded(file string) bool {
 	return false
 }
 
-// pagePolicy keeps the page from loading anything from elsewhere. Its own start script is inline, and so are the
-// styles and images of Swagger UI.
-const pagePolicy = "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; " +
-	"img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+// pagePolicy keeps the page from loading anything from elsewhere, and from running scripts that are not files of ours: people enter
+// tokens and keys there. Styles and images of Swagger UI are inline.
+const pagePolicy = "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; " +
+	"img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
