@@ -1,6 +1,9 @@
 package grid
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Values counts the claims and counters that take memory.
 func Values(m *Memory) int {
@@ -50,4 +53,9 @@ func ExpectedAfter(d time.Duration) int {
 	p.peers["other"] = &peer{heard: time.Now(), names: map[string]bool{"q": true}}
 	time.Sleep(d)
 	return len(p.expected("q"))
+}
+
+// OpenWithClock opens a grid in a machine whose clock is wrong.
+func OpenWithClock(ctx context.Context, opts NATSOptions, clock func() time.Time) (*NATS, error) {
+	return openNATS(ctx, opts, clock)
 }

@@ -68,13 +68,16 @@ type Documents interface {
 	// The zero Document says that there is none any more. changed runs inside Put; it must not block and must not
 	// call the grid. stop waits for a call in progress.
 	Watch(ctx context.Context, topic string, changed func(Document)) (stop func(), err error)
+
+	// Now is the time by which documents are published and expire. It is the same on all nodes, whatever their clocks say.
+	Now() time.Time
 }
 
 // Document is a topic's document as the grid carries it.
 type Document struct {
 	Position freshet.Position // chosen by the grid; Put ignores it
 	Content  Content          // opaque to the grid
-	At       time.Time        // when it was published; the TTL counts from here
+	At       time.Time        // when it was published, by Now; the TTL counts from here
 	Length   int              // in bytes, as subscribers see it; 0 if nobody said: then it is as long as its content
 
 	// Renewal says that the document equals the one it replaces and was only published again: it keeps its position.

@@ -121,6 +121,9 @@ func (m *Memory) Delete(_ context.Context, topic string) error {
 	return nil
 }
 
+// Now implements Documents.
+func (m *Memory) Now() time.Time { return time.Now() }
+
 // Watch implements Documents.
 func (m *Memory) Watch(_ context.Context, topic string, changed func(Document)) (stop func(), err error) {
 	w := &watch{changed: changed}

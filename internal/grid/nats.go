@@ -88,6 +88,7 @@ type NATS struct {
 	claims   natsClaims
 	counters natsCounters
 	purses   purses
+	clock    natsClock
 	nodes    natsNodes
 
 	refreshes perSecond
@@ -96,7 +97,12 @@ type NATS struct {
 // OpenNATS connects to the servers and makes sure that the streams are there. Its errors are *freshet.Error with one
 // sentence for the person who starts the server.
 func OpenNATS(ctx context.Context, opts NATSOptions) (*NATS, error) {
+	return openNATS(ctx, opts, time.Now)
+}
+
+func openNATS(ctx context.Context, opts NATSOptions, clock func() time.Time) (*NATS, error) {
 	n := newNATS(opts)
+	n.clock.local = clock
 	ctx, cancel := context.WithTimeout(ctx, n.opts.StartTimeout)
 	defer cancel()
 	if err := n.connect(ctx); err != nil {
@@ -143,6 +149,7 @@ func (n *NATS) prepare(ctx context.Context) error {
 	if err := n.ensureStreams(ctx); err != nil {
 		return err
 	}
+	n.readClock(ctx)
 	for range workers {
 		n.inbox = append(n.inbox, make(chan *nats.Msg, inboxLen))
 	}

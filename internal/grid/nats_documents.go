@@ -261,7 +261,7 @@ func (s *topicSlot) take(n *NATS, rec *record, seq uint64, content Content) {
 	before := s.held
 	s.held = held{known: true, rec: rec, seq: seq}
 	s.heard, s.verified = time.Now(), seq
-	s.held.expired = n.opts.MessageTTL > 0 && !rec.gone() && !time.Now().Before(rec.at.Add(n.opts.MessageTTL))
+	s.held.expired = n.opts.MessageTTL > 0 && !rec.gone() && !n.Now().Before(rec.at.Add(n.opts.MessageTTL))
 	if !s.held.none() || !before.none() {
 		doc := s.document(content)
 		for w := range s.watches {
@@ -294,7 +294,7 @@ func (s *topicSlot) document(content Content) Document {
 // arm sees to it that the document disappears in time. As in memory, a timer that comes too early arms itself again.
 func (s *topicSlot) arm(n *NATS) {
 	if n.opts.MessageTTL > 0 && s.expiry == nil && !s.held.none() && len(s.watches) > 0 {
-		s.expiry = time.AfterFunc(time.Until(s.held.rec.at.Add(n.opts.MessageTTL)), func() { n.expire(s) })
+		s.expiry = time.AfterFunc(s.held.rec.at.Add(n.opts.MessageTTL).Sub(n.Now()), func() { n.expire(s) })
 	}
 }
 
@@ -312,7 +312,7 @@ func (n *NATS) expire(s *topicSlot) {
 		return
 	}
 	s.expiry = nil
-	if time.Now().Before(s.held.rec.at.Add(n.opts.MessageTTL)) {
+	if n.Now().Before(s.held.rec.at.Add(n.opts.MessageTTL)) {
 		s.arm(n)
 		return
 	}
@@ -426,7 +426,7 @@ const ttlSlack = time.Minute
 func (n *NATS) docWrite(s *topicSlot, rec *record, expected uint64, replaces mark) *write {
 	w := &write{subject: s.subject, expected: expected, replaces: replaces, trace: rec.trace, length: rec.length, body: rec.encode()}
 	if n.opts.MessageTTL > 0 {
-		w.ttl = max(0, time.Until(rec.at.Add(n.opts.MessageTTL))) + ttlSlack
+		w.ttl = max(0, rec.at.Add(n.opts.MessageTTL).Sub(n.Now())) + ttlSlack
 	}
 	return w
 }

@@ -30,7 +30,7 @@ func (n *NATS) Measure(ctx context.Context, topics []string, known *Lengths) (su
 			return 0, unknown(err)
 		}
 	}
-	now := time.Now()
+	now := n.Now()
 	for _, m := range known.all {
 		if m.expires.IsZero() || now.Before(m.expires) {
 			sum += m.bytes

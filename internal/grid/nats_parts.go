@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/freshet-io/freshet"
 )
@@ -42,7 +41,7 @@ func (n *NATS) fill(ctx context.Context, s *topicSlot, h *held, rec *record, doc
 		}
 	}
 	whole := appendPacked(nil, doc.Content.Bytes())
-	rec.baseAt = time.Now()
+	rec.baseAt = n.Now()
 	limit := n.maxPayload - headRoom
 	if len(rec.patch) > limit/4 {
 		rec.change, rec.patch = changeUnknown, nil
@@ -63,7 +62,7 @@ func (n *NATS) extendable(h *held, rec *record) bool {
 		return false
 	}
 	// Parts must outlive every message that refers to them.
-	if n.opts.MessageTTL > 0 && time.Since(h.rec.baseAt) > n.opts.MessageTTL {
+	if n.opts.MessageTTL > 0 && n.Now().Sub(h.rec.baseAt) > n.opts.MessageTTL {
 		return false
 	}
 	steps := 0

@@ -52,7 +52,10 @@ func (n *NATS) beat() {
 	ticker := time.NewTicker(beatEvery)
 	defer ticker.Stop()
 	silent := 0
-	for {
+	for beats := 0; ; beats++ {
+		if beats%clockEvery == 0 {
+			n.readClock(n.ctx)
+		}
 		err := n.beatAll()
 		switch {
 		case err == nil:

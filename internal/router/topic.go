@@ -287,7 +287,7 @@ func (t *topic) armExpiry(after time.Duration) {
 		return
 	}
 	if oldest, any := items.Oldest(); any {
-		t.expiry = time.AfterFunc(max(after, time.Until(oldest.Add(t.router.ttl))+time.Millisecond), t.expireItems)
+		t.expiry = time.AfterFunc(max(after, oldest.Add(t.router.ttl).Sub(t.router.grid.Now())+time.Millisecond), t.expireItems)
 	}
 }
 
@@ -304,7 +304,7 @@ func (t *topic) expireItems() {
 		return
 	}
 	var after time.Duration
-	now := time.Now()
+	now := t.router.grid.Now()
 	if !now.Before(at.Add(t.router.ttl)) {
 		after = expiryRetry // all of it goes, and the grid is about to say so
 	} else if left := items.Expire(now.Add(-t.router.ttl)); left != items {

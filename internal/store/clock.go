@@ -8,8 +8,9 @@ import (
 // Machines have clocks that differ. What they write down for each other, and compare with it, goes by the clock of the database that they
 // share.
 
-// Now is the time by the database's clock, as ReadClock last found it. An embedded database has the clock of this machine.
-func (s *Store) Now() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
+// Now is the time by the database's clock, as ReadClock last found it. An embedded database has the clock of this machine. It is for
+// comparing with what is stored, not for measuring: the clock may be set.
+func (s *Store) Now() time.Time { return time.Now().Round(0).Add(time.Duration(s.ahead.Load())) }
 
 // blurred is how long a question may take that tells the time.
 const blurred = time.Second
