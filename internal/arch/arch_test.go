@@ -24,7 +24,7 @@ var layers = []struct {
 }{
 	{"nouns", []string{"."}},
 	{"codecs", []string{"internal/jsonpatch", "internal/sse", "internal/histogram", "internal/plain"}},
-	{"system", []string{"internal/nowait", "internal/loglimit", "internal/keyfile"}},
+	{"system", []string{"internal/nowait", "internal/memory", "internal/loglimit", "internal/keyfile"}},
 	{"client", []string{"client", "internal/screen", "examples"}},
 	{"embedded servers", []string{"internal/grid/natsserver"}},
 	{"engines", []string{"internal/content", "internal/store", "internal/grid", "internal/fanout", "internal/httpkit", "internal/settings", "internal/trace"}},
