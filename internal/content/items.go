@@ -40,6 +40,17 @@ type entry struct {
 	seen   int64 // when it was last published, in Unix milliseconds
 }
 
+const (
+	entrySize = 48
+	indexSize = 88 // of an identifier in the index, with the room that maps leave
+)
+
+// size returns how many bytes the item takes.
+func (e *entry) size() int { return entrySize + indexSize + len(e.id) + e.doc.Size() }
+
+// size returns how many bytes the items take, with the document that is made of them when somebody wants it whole.
+func (s *Items) size() int { return s.vector.memory + s.Len() }
+
 func newItems() *Items {
 	return &Items{history: new(byte), serial: 1}
 }

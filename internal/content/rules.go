@@ -1,14 +1,15 @@
 package content
 
 import (
+	"bytes"
 	"fmt"
 	"time"
 
 	"github.com/freshet-io/freshet/internal/jsonpatch"
 )
 
-// A State is what a topic holds at one version: a *jsonpatch.Document on a snapshot topic, *Items on an item topic. A nil
-// State means that nothing was published yet.
+// A State is what a topic holds at one version: a *jsonpatch.Document, or a *Text that was put away, on a snapshot topic, *Items on
+// an item topic. A nil State means that nothing was published yet.
 type State interface {
 	// Bytes returns the document that subscribers see, as compact JSON. It is shared: callers must not modify it.
 	Bytes() []byte
@@ -59,9 +60,15 @@ func (r Rules) Publish(prev State, body []byte, at time.Time) (Publication, erro
 	if r.IsItems() {
 		return r.publishItems(prev, body, at)
 	}
-	doc, change, err := jsonpatch.Next(documentOf(prev), body, r.limits)
+	if text, ok := prev.(*Text); ok && bytes.Equal(text.text, body) {
+		return Publication{State: prev}, nil // it need not be read to be the same
+	}
+	doc, change, err := jsonpatch.Next(r.documentOf(prev), body, r.limits)
 	if err != nil {
 		return Publication{}, err
+	}
+	if change.Kind == jsonpatch.Same {
+		return Publication{State: prev}, nil
 	}
 	return Publication{State: doc, Change: change}, nil
 }
@@ -74,7 +81,16 @@ func (r Rules) Diff(old, new State) jsonpatch.Change {
 	if r.IsItems() {
 		return itemsOf(old).Delta(itemsOf(new)).Change()
 	}
-	return jsonpatch.Diff(documentOf(old), documentOf(new))
+	a, b := r.documentOf(old), r.documentOf(new)
+	if a == nil || b == nil {
+		return jsonpatch.Change{Kind: jsonpatch.Whole}
+	}
+	return jsonpatch.Diff(a, b)
+}
+
+// Join returns one change to a state of a snapshot topic, given the patches that lead there, oldest first, without a gap.
+func (r Rules) Join(new State, patches [][]byte) jsonpatch.Change {
+	return jsonpatch.Join(new.Len(), patches...)
 }
 
 // Store returns a state in the form in which it is kept outside this process.
@@ -91,7 +107,7 @@ func (r Rules) Load(prev State, stored []byte) (State, error) {
 	if r.IsItems() {
 		return r.loadItems(itemsOf(prev), stored)
 	}
-	doc, err := jsonpatch.ParseNext(documentOf(prev), stored, r.limits)
+	doc, err := jsonpatch.ParseNext(r.documentOf(prev), stored, r.limits)
 	if err != nil {
 		return nil, fmt.Errorf("stored document: %w", err)
 	}
@@ -118,8 +134,16 @@ func (r Rules) LoadDelta(prev State, delta []byte) (State, error) {
 	return r.loadDelta(items, delta)
 }
 
-// documentOf returns the document of a snapshot topic's state, nil for a nil State.
-func documentOf(s State) *jsonpatch.Document {
+// documentOf returns the document of a snapshot topic's state, nil for a nil State. A text that cannot be read, which nobody could
+// have published, counts as none.
+func (r Rules) documentOf(s State) *jsonpatch.Document {
+	if text, ok := s.(*Text); ok {
+		doc, err := jsonpatch.Parse(text.text, jsonpatch.Limits{MaxDepth: r.limits.MaxDepth})
+		if err != nil {
+			return nil
+		}
+		return doc
+	}
 	doc, _ := s.(*jsonpatch.Document)
 	return doc
 }

@@ -15,6 +15,7 @@ type vector struct {
 	starts []int // how many items stand before each chunk
 	count  int
 	bytes  int // of all items' text
+	memory int // that the items take
 }
 
 // A chunk is a stretch of items. It never changes once a state has it, and is never empty.
@@ -22,6 +23,7 @@ type chunk struct {
 	entries []entry
 	oldest  int64 // the least seen
 	bytes   int
+	memory  int
 }
 
 // newVector counts what is in the chunks, leaving out empty ones.
@@ -35,15 +37,17 @@ func newVector(chunks []*chunk) vector {
 		v.starts = append(v.starts, v.count)
 		v.count += len(c.entries)
 		v.bytes += c.bytes
+		v.memory += c.memory
 	}
 	return v
 }
 
 // seal computes a chunk's summary after its entries were changed.
 func (c *chunk) seal() {
-	c.bytes, c.oldest = 0, 1<<63-1
+	c.bytes, c.memory, c.oldest = 0, entrySize*(cap(c.entries)-len(c.entries)), 1<<63-1
 	for i := range c.entries {
 		c.bytes += c.entries[i].doc.Len()
+		c.memory += c.entries[i].size()
 		c.oldest = min(c.oldest, c.entries[i].seen)
 	}
 }

@@ -15,11 +15,16 @@ func Compose(a, c *Document, patches ...[]byte) Change {
 	if fresh.Kind == Patched && len(fresh.Patch) <= joinedLen(patches) {
 		return fresh
 	}
+	return Join(len(c.text), patches...)
+}
+
+// Join is Compose where nobody holds the version a, to a document of so many bytes.
+func Join(length int, patches ...[]byte) Change {
 	best := join(patches)
 	if squashed, ok := squash(best); ok {
 		best = squashed
 	}
-	if len(best) > wholeAbove && len(best) > len(c.text) {
+	if len(best) > wholeAbove && len(best) > length {
 		return Change{Kind: Whole}
 	}
 	return Change{Kind: Patched, Patch: best}

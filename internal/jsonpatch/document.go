@@ -41,6 +41,12 @@ func (d *Document) Bytes() []byte { return d.text }
 // Len returns the length of the compact text in bytes.
 func (d *Document) Len() int { return len(d.text) }
 
+// Size returns how many bytes of memory the document takes.
+func (d *Document) Size() int { return cap(d.text) + nodeSize*cap(d.tape) + documentSize }
+
+// documentSize is what a document takes beside its text and its tape.
+const documentSize = 64
+
 // Equal reports whether two documents hold equal JSON. Spelling, white space and key order do not matter.
 func Equal(a, b *Document) bool {
 	return a == b || equal(a, place{}, b, place{})
