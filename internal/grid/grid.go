@@ -138,6 +138,12 @@ type Steps struct {
 // Bytes implements Content. It is the base alone: only whoever made the deltas can apply them.
 func (s Steps) Bytes() []byte { return s.Base }
 
+// Sized is content that can tell how much memory it takes without making its bytes.
+type Sized interface {
+	Content
+	Size() int
+}
+
 // Incremental is content that can tell what changed since the document that its Put expects. A cluster then need not
 // move the whole.
 type Incremental interface {

@@ -14,6 +14,9 @@ import (
 type MemoryOptions struct {
 	// MessageTTL drops a document that long after its publication. 0 keeps it.
 	MessageTTL time.Duration
+
+	// Held, unless nil, is told how many bytes of memory documents take more, or less if negative. It must not block.
+	Held func(bytes int64)
 }
 
 // Memory is the grid of a single process. It forgets everything at exit.
@@ -21,6 +24,7 @@ type Memory struct {
 	// Static after NewMemory.
 	ttl  time.Duration
 	salt string
+	held func(bytes int64)
 
 	// Guarded by mu, which is taken before a slot's own lock only to count references, never while one is held.
 	mu     sync.Mutex
@@ -40,6 +44,7 @@ type slot struct {
 
 	mu      sync.Mutex // held while watches are called: that makes their order the order of Puts
 	doc     Document
+	size    int64 // of doc, as it was told to Memory.held
 	watches map[*watch]struct{}
 	expiry  *time.Timer
 }
@@ -52,6 +57,7 @@ func NewMemory(opts MemoryOptions) *Memory {
 	salt := rand.Text()[:2]
 	return &Memory{
 		ttl:      opts.MessageTTL,
+		held:     opts.Held,
 		salt:     string([]byte{salt[0] | 0x20, salt[1] | 0x20}),
 		slots:    make(map[string]*slot),
 		presence: presence{joined: make(map[string]int)},
@@ -84,6 +90,10 @@ func (m *Memory) Put(_ context.Context, topic string, expected freshet.Position,
 	s.doc = doc
 	m.arm(topic, s)
 	s.announce()
+	if len(doc.Patch) > maxKeptPatch {
+		s.doc.Patch = nil // who comes later gets the document
+	}
+	m.count(s)
 	return doc.Position, nil
 }
 
@@ -117,7 +127,7 @@ func (m *Memory) Delete(_ context.Context, topic string) error {
 	defer m.release(topic, s)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.drop()
+	m.drop(s)
 	return nil
 }
 
@@ -230,13 +240,13 @@ func (m *Memory) expire(topic string) {
 		return
 	}
 	if m.left(s) <= 0 {
-		s.drop()
+		m.drop(s)
 		return
 	}
 	m.arm(topic, s)
 }
 
-func (s *slot) drop() {
+func (m *Memory) drop(s *slot) {
 	if s.expiry != nil {
 		s.expiry.Stop()
 		s.expiry = nil
@@ -246,6 +256,30 @@ func (s *slot) drop() {
 	}
 	s.doc = Document{}
 	s.announce()
+	m.count(s)
+}
+
+const (
+	maxKeptPatch = 64 << 10 // so much of a patch is kept with a document
+	slotSize     = 512      // what a document takes beside its content, about
+)
+
+// count tells how much the document of a slot takes. The caller holds the slot's lock.
+func (m *Memory) count(s *slot) {
+	if m.held == nil {
+		return
+	}
+	size := int64(0)
+	if !s.doc.IsZero() {
+		size = slotSize + int64(len(s.doc.Patch))
+		if c, ok := s.doc.Content.(Sized); ok {
+			size += int64(c.Size())
+		} else {
+			size += int64(len(s.doc.Content.Bytes()))
+		}
+	}
+	m.held(size - s.size)
+	s.size = size
 }
 
 func (s *slot) announce() {

@@ -95,6 +95,7 @@ func (f *Feed) isBehind(lastID string) bool {
 // Close gives the feed back.
 func (f *Feed) Close() {
 	f.topic.close(f)
+	f.topic.settle()
 	f.topic.part()
 	f.topic.router.release(f.topic)
 }
@@ -147,6 +148,7 @@ func (t *topic) close(f *Feed) {
 		return
 	}
 	delete(t.feeds, f.variant)
+	t.left = time.Now()
 	if f.filtered() {
 		t.closeView(f)
 	} else {
@@ -278,7 +280,7 @@ func (f *Feed) compose(cursor fanout.Cursor) fanout.Batch {
 func (f *Feed) changeSince(i int) jsonpatch.Change {
 	t := f.topic
 	if f.view == nil {
-		return t.history.since(i, t.rules)
+		return t.since(i)
 	}
 	old, ok := t.history.revisions[i].state.(*content.Items)
 	if !ok {
@@ -296,6 +298,7 @@ func (f *Feed) snapshot() fanout.Batch {
 			return f.encode(f.variant.Event, t.state.Bytes())
 		})
 		f.learnRatio(len(batch.Bytes))
+		t.recount()
 		return batch
 	}
 	if f.full == nil || f.fullAt != t.cursor {

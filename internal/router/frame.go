@@ -22,6 +22,14 @@ func (c *frameCache) reset() {
 	c.keys, c.frames = c.keys[:0], c.frames[:0]
 }
 
+// size returns how many bytes the frames take.
+func (c *frameCache) size() (n int) {
+	for _, f := range c.frames {
+		n += len(f)
+	}
+	return n
+}
+
 func (c *frameCache) get(key frameKey, encode func() []byte) []byte {
 	for i, k := range c.keys {
 		if k == key {

@@ -26,12 +26,39 @@ type history struct {
 }
 
 // Bounds of a history. A reader further behind gets a snapshot.
-const (
-	maxRevisions  = 256
-	maxPatchBytes = 256 << 10
-	maxStateBytes = 1 << 20
-	itemsCost     = 8 << 10
+type historyBounds struct{ revisions, patchBytes, stateBytes int }
+
+var (
+	fullBounds = historyBounds{revisions: 256, patchBytes: 256 << 10, stateBytes: 1 << 20}
+	// Where nobody follows, a short chain of patches is for those who were led here from another node.
+	thinBounds   = historyBounds{revisions: 32, patchBytes: 8 << 10}
+	foldedBounds = historyBounds{revisions: 1}
 )
+
+const (
+	itemsCost    = 8 << 10
+	revisionSize = 96
+)
+
+// bounds are those of the topic's history now. Patches of item topics lead nowhere without their states. The caller holds t.mu.
+func (t *topic) bounds() historyBounds {
+	switch {
+	case t.followedLately():
+		return fullBounds
+	case t.rules.IsItems():
+		return foldedBounds
+	}
+	return thinBounds
+}
+
+// size returns how many bytes the history takes. The newest state is not its own.
+func (h *history) size() int {
+	n := len(h.revisions)
+	if n == 0 {
+		return 0
+	}
+	return h.patchBytes + h.stateBytes - h.revisions[n-1].cost() + revisionSize*cap(h.revisions)
+}
 
 func (h *history) reset() { *h = history{revisions: h.revisions[:0]} }
 
@@ -42,7 +69,7 @@ func (h *history) seed(cursor fanout.Cursor, pos freshet.Position) {
 	h.stateless = 1
 }
 
-func (h *history) add(r revision) {
+func (h *history) add(r revision, b historyBounds) {
 	if n := len(h.revisions); n > 0 && h.revisions[n-1].pos.Epoch != r.pos.Epoch {
 		clear(h.revisions)
 		h.reset()
@@ -53,7 +80,7 @@ func (h *history) add(r revision) {
 	h.revisions = append(h.revisions, r)
 	h.patchBytes += len(r.change.Patch)
 	h.stateBytes += r.cost()
-	h.trim()
+	h.trim(b)
 }
 
 // cost estimates what keeping the revision's state takes. States of an item topic share all but the changed items.
@@ -61,20 +88,20 @@ func (r *revision) cost() int {
 	if _, ok := r.state.(*content.Items); ok {
 		return itemsCost + 2*len(r.change.Patch)
 	}
-	return 3 * r.state.Len() // the text and its tape
+	return content.Size(r.state)
 }
 
 // trim keeps the bounds. The newest revision stays whatever it takes: the topic holds it anyway.
-func (h *history) trim() {
+func (h *history) trim(b historyBounds) {
 	last := len(h.revisions) - 1
-	for h.stateBytes > maxStateBytes && h.stateless < last {
+	for h.stateBytes > b.stateBytes && h.stateless < last {
 		old := &h.revisions[h.stateless]
 		h.stateBytes -= old.cost()
 		old.state = nil
 		h.stateless++
 	}
 	drop := 0
-	for drop < last && (len(h.revisions)-drop > maxRevisions || h.patchBytes > maxPatchBytes) {
+	for drop < last && (len(h.revisions)-drop > b.revisions || h.patchBytes > b.patchBytes) {
 		old := &h.revisions[drop]
 		h.patchBytes -= len(old.change.Patch)
 		if old.state != nil {
@@ -86,12 +113,17 @@ func (h *history) trim() {
 		h.revisions = slices.Delete(h.revisions, 0, drop)
 		h.stateless = max(0, h.stateless-drop)
 	}
+	if cap(h.revisions) > 2*b.revisions {
+		h.revisions = slices.Clone(h.revisions)
+	}
 }
 
 // renew replaces the newest state by one that says the same.
 func (h *history) renew(state content.State) {
 	if n := len(h.revisions); n > 0 {
+		h.stateBytes -= h.revisions[n-1].cost()
 		h.revisions[n-1].state = state
+		h.stateBytes += h.revisions[n-1].cost()
 	}
 }
 
@@ -113,15 +145,16 @@ func (h *history) position(pos freshet.Position) int {
 	return -1
 }
 
-// since is the one change that leads from the i-th revision to the newest.
-func (h *history) since(i int, rules content.Rules) jsonpatch.Change {
+// since is the one change that leads from the i-th revision to the newest. The caller holds t.mu.
+func (t *topic) since(i int) jsonpatch.Change {
+	h := &t.history
 	from, to := &h.revisions[i], &h.revisions[len(h.revisions)-1]
-	if rules.IsItems() {
+	if t.rules.IsItems() {
 		// A nil state differs wholly: an item topic's patches cannot be joined into anything better than its states tell.
-		return rules.Diff(from.state, to.state)
+		return t.rules.Diff(from.state, to.state)
 	}
-	if old, ok := from.state.(*jsonpatch.Document); ok {
-		return jsonpatch.Diff(old, to.state.(*jsonpatch.Document)) // shorter than any joined patches, and sooner done
+	if from.state != nil {
+		return t.compareHeld(from.state) // shorter than any joined patches, and sooner done
 	}
 	patches := make([][]byte, 0, len(h.revisions)-i-1)
 	for _, r := range h.revisions[i+1:] {
@@ -130,5 +163,5 @@ func (h *history) since(i int, rules content.Rules) jsonpatch.Change {
 		}
 		patches = append(patches, r.change.Patch)
 	}
-	return jsonpatch.Compose(nil, to.state.(*jsonpatch.Document), patches...)
+	return t.rules.Join(to.state, patches)
 }

@@ -22,6 +22,9 @@ type Publication struct {
 	Body []byte // the router takes it over
 	Form Form
 
+	// Owner is the account that publishes, for fair turns where long documents wait for each other; empty: the app.
+	Owner string
+
 	// Limit, unless 0, bounds what a patch may make of the document, in bytes.
 	Limit int
 

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -59,6 +60,13 @@ func (r *Router) publish(ctx context.Context, topic *freshet.Topic, p Publicatio
 func (r *Router) publishTo(ctx context.Context, t *topic, p Publication, force bool) (out Outcome, err error) {
 	began := time.Now()
 	defer func() { t.note(began, out, err) }()
+	// Before the topic's lock: who holds that must not wait for somebody who waits for it.
+	end, err := r.begin(ctx, cmp.Or(p.Owner, t.app), t.workOf(&p))
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer end()
+	defer t.settle()
 	t.publishing.Lock()
 	defer t.publishing.Unlock()
 	for race := range maxRaces {
@@ -121,8 +129,12 @@ func (t *topic) publish(ctx context.Context, p Publication, force bool) (Outcome
 			return Outcome{Position: pos, Dropped: true}, nil
 		}
 	}
-	doc := grid.Document{Content: t.contentOf(next.State, held), Length: lengthOf(next.State), At: now, Since: t.since(at), Patch: next.Change.Patch, PatchFrom: pos, Once: p.once}
-	if next.Change.Kind == jsonpatch.Same {
+	doc := grid.Document{Content: t.contentOf(next.State, held), Length: lengthOf(next.State), At: now, Since: t.madeFrom(at), Patch: next.Change.Patch, PatchFrom: pos, Once: p.once}
+	if next.Change.Kind != jsonpatch.Same {
+		if err := t.makeRoom(held, next.State); err != nil {
+			return Outcome{}, err
+		}
+	} else {
 		if pos.IsZero() {
 			return Outcome{}, nil // an empty publication, which changes nothing whatever there is
 		}
@@ -178,6 +190,9 @@ func (t *topic) put(ctx context.Context, span *trace.Span, expected freshet.Posi
 		storing.Fail("not stored")
 		return pos, err
 	}
+	if s := carriedBy(doc.Content); s != nil {
+		s.arrived()
+	}
 	doc.Position = pos
 	t.base = pos
 	t.learn(doc, before) // the grid may tell us later, but the next publication must not wait for that
@@ -229,7 +244,7 @@ func (t *topic) applyForm(held content.State, p Publication, now time.Time) (con
 	if t.rules.IsItems() {
 		return content.Publication{}, freshet.Errorf(freshet.MethodNotAllowed, "An item topic takes items by POST, not patches")
 	}
-	old, _ := held.(*jsonpatch.Document)
+	old, _ := t.rules.Unfold(held).(*jsonpatch.Document)
 	if old == nil {
 		return content.Publication{}, freshet.Errorf(freshet.Conflict, "Nothing was published to this topic yet; there is no document to patch")
 	}
@@ -239,7 +254,7 @@ func (t *topic) applyForm(held content.State, p Publication, now time.Time) (con
 	}
 	change := jsonpatch.Diff(old, patched)
 	if change.Kind == jsonpatch.Same {
-		patched = old
+		return content.Publication{State: held, Change: change}, nil
 	}
 	return content.Publication{State: patched, Change: change}, nil
 }
@@ -281,6 +296,11 @@ func refusal(err error) error {
 
 // Preview returns what the first publication to the topic would make its document, and publishes nothing. It takes body over.
 func (r *Router) Preview(of *freshet.Topic, body []byte) ([]byte, error) {
+	end, err := r.begin(context.Background(), of.AppID, len(body))
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	made, err := (&topic{router: r, rules: r.rules(of)}).apply(nil, Publication{Body: body}, time.Now())
 	switch {
 	case err != nil:

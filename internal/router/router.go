@@ -22,6 +22,7 @@ import (
 	"github.com/freshet-io/freshet/internal/content"
 	"github.com/freshet-io/freshet/internal/grid"
 	"github.com/freshet-io/freshet/internal/jsonpatch"
+	"github.com/freshet-io/freshet/internal/memory"
 	"github.com/freshet-io/freshet/internal/trace"
 )
 
@@ -39,6 +40,18 @@ type Options struct {
 	// default.
 	Linger time.Duration
 
+	// Held counts what topics hold in memory. Nil: nobody does, and there is no bound.
+	Held *memory.Account
+
+	// GridCounts says that the grid counts the documents that it holds in Held itself.
+	GridCounts bool
+
+	// Kept bounds what topics that nobody follows hold together although it can be made again, in bytes; 64 MiB by default.
+	Kept int
+
+	// Work admits whoever reads and compares long documents, by their bytes. Nil: everybody at once.
+	Work *memory.Semaphore
+
 	// Tracer follows publications that somebody else began to follow. Nil: nobody does.
 	Tracer *trace.Tracer
 }
@@ -46,7 +59,10 @@ type Options struct {
 // DefaultMaxDocument is how long a document may be if Options do not say, in bytes.
 const DefaultMaxDocument = 32 << 20
 
-const defaultLinger = 5 * time.Minute
+const (
+	defaultLinger = 5 * time.Minute
+	defaultKept   = 64 << 20
+)
 
 // Router holds the topics that are in use on this node.
 type Router struct {
@@ -58,17 +74,32 @@ type Router struct {
 	limits jsonpatch.Limits
 	tracer *trace.Tracer
 	stats  stats
+	work   *memory.Semaphore
+	held   *memory.Account
+	kept   *shelf
+
+	gridCounts bool
 
 	// Guarded by mu.
 	mu      sync.Mutex
 	topics  map[string]*topic
 	janitor *time.Timer
 	closed  bool
+
+	squeezed time.Time // when topics were last asked to do with less
 }
 
 // New returns a Router over g. Close it before the grid.
 func New(g grid.Grid, opts Options) *Router {
-	r := &Router{grid: g, log: opts.Log, ttl: opts.MessageTTL, linger: opts.Linger, tracer: opts.Tracer, topics: make(map[string]*topic)}
+	r := &Router{grid: g, log: opts.Log, ttl: opts.MessageTTL, linger: opts.Linger, tracer: opts.Tracer, topics: make(map[string]*topic),
+		work: opts.Work, held: opts.Held, gridCounts: opts.GridCounts}
+	if r.held == nil {
+		r.held = memory.NewAccount(0)
+	}
+	if opts.Kept <= 0 {
+		opts.Kept = defaultKept
+	}
+	r.kept = newShelf(opts.Kept)
 	r.limits.MaxBytes = opts.MaxDocument
 	if r.limits.MaxBytes <= 0 {
 		r.limits.MaxBytes = DefaultMaxDocument
@@ -155,7 +186,7 @@ func (r *Router) host(ctx context.Context, ft *freshet.Topic) (_ *topic, read bo
 	}
 	t := r.topics[ft.ID]
 	if t == nil {
-		t = &topic{id: ft.ID, rules: r.rules(ft), router: r, feeds: make(map[Variant]*Feed)}
+		t = &topic{id: ft.ID, app: ft.AppID, rules: r.rules(ft), router: r, feeds: make(map[Variant]*Feed)}
 		r.topics[ft.ID] = t
 	}
 	t.users++

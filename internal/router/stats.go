@@ -29,6 +29,8 @@ type stats struct {
 	diff         histogram.Histogram
 	plain        atomic.Uint64
 	compressed   atomic.Uint64
+	busy         atomic.Uint64
+	full         atomic.Uint64
 }
 
 // Stats counts what a Router did since it began.
@@ -39,6 +41,12 @@ type Stats struct {
 	Diff         histogram.Snapshot  // reading a publication and comparing it with what is known
 	Plain        uint64              // bytes of frames before they were compressed; each frame once, however many get it
 	Compressed   uint64              // and after
+
+	Held     int64  // bytes of memory that documents and their histories take
+	MostHeld int64  // that they may take; 0 is no bound
+	Kept     int    // bytes of Held that can be made again and go first
+	Busy     uint64 // publications refused because too much was being compared
+	Full     uint64 // publications refused because there was no memory for them
 }
 
 // Stats returns the counters.
@@ -46,6 +54,8 @@ func (r *Router) Stats() Stats {
 	st := Stats{
 		Publish: r.stats.publish.Snapshot(), Diff: r.stats.diff.Snapshot(),
 		Plain: r.stats.plain.Load(), Compressed: r.stats.compressed.Load(),
+		Held: r.held.Held(), MostHeld: r.held.Most(), Kept: r.kept.kept(),
+		Busy: r.stats.busy.Load(), Full: r.stats.full.Load(),
 	}
 	for i := range r.stats.publications {
 		st.Publications[i] = r.stats.publications[i].Load()

@@ -3,6 +3,7 @@ package router
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/freshet-io/freshet"
@@ -17,6 +18,7 @@ import (
 type topic struct {
 	// Static.
 	id     string
+	app    string
 	rules  content.Rules
 	router *Router
 
@@ -43,6 +45,9 @@ type topic struct {
 	pos     freshet.Position
 	at      time.Time
 	state   content.State // nil: no document
+	carried *stored       // what the grid holds of it; nil: something else
+	counted int           // in Router.held
+	left    time.Time     // when the last reader left; zero: there was none
 	history history
 	feeds   map[Variant]*Feed
 	whole   []*Feed        // those without a filter: every revision concerns them
@@ -53,42 +58,79 @@ type topic struct {
 	letGo   bool        // the grid tells us nothing of it any more
 	lately  Lately
 
+	shelved atomic.Bool // on Router.kept
+
 	delivery *trace.Delivery // of the revision being added; nil: nobody follows it
 }
 
 // stored carries a state through the grid without a detour over bytes.
 type stored struct {
 	rules content.Rules
+
+	mu    sync.Mutex
 	state content.State
+	prev  content.State // of an item topic, while it is being put
 }
 
 // Bytes implements grid.Content.
-func (s *stored) Bytes() []byte { return s.rules.Store(s.state) }
+func (s *stored) Bytes() []byte { return s.rules.Store(s.held()) }
+
+// Size implements grid.Sized. It is that of the folded state: the rest comes and goes, and is counted here.
+func (s *stored) Size() int { return content.FoldedSize(s.held()) }
 
 // held returns the state itself.
-func (s *stored) held() content.State { return s.state }
-
-// storedItems is the state of an item topic, which can also be carried as the step from the one before.
-type storedItems struct {
-	stored
-	prev content.State
+func (s *stored) held() content.State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state
 }
 
+// replace replaces the state by one that says the same.
+func (s *stored) replace(state content.State) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state = state
+}
+
+func (s *stored) itself() *stored { return s }
+
+// storedItems is the state of an item topic, which can also be carried as the step from the one before.
+type storedItems struct{ stored }
+
 // Delta implements grid.Incremental.
-func (s *storedItems) Delta() []byte { return s.rules.StoreDelta(s.prev, s.state) }
+func (s *storedItems) Delta() []byte {
+	s.mu.Lock()
+	prev, state := s.prev, s.state
+	s.mu.Unlock()
+	return s.rules.StoreDelta(prev, state)
+}
+
+// arrived lets go of the state before, which is needed only on the way into the grid.
+func (s *stored) arrived() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.prev = nil
+}
 
 // contentOf is what the grid gets to carry for a state that replaces another one.
 func (t *topic) contentOf(state, prev content.State) grid.Content {
-	s := stored{t.rules, state}
 	if t.rules.IsItems() {
-		return &storedItems{s, prev}
+		return &storedItems{stored{rules: t.rules, state: state, prev: prev}}
 	}
-	return &s
+	return &stored{rules: t.rules, state: state}
 }
 
-// since is what a document says of the one at this time that it was made from. A snapshot is the same whenever it was published; items
+// carriedBy returns what carries a state through the grid, nil if it came from another node.
+func carriedBy(c grid.Content) *stored {
+	if s, ok := c.(interface{ itself() *stored }); ok {
+		return s.itself()
+	}
+	return nil
+}
+
+// madeFrom is what a document says of the one at this time that it was made from. A snapshot is the same whenever it was published; items
 // tell when each of them was.
-func (t *topic) since(at time.Time) time.Time {
+func (t *topic) madeFrom(at time.Time) time.Time {
 	if t.rules.IsItems() {
 		return at
 	}
@@ -110,9 +152,12 @@ func (t *topic) unfollow() {
 	if t.stop != nil {
 		t.stop()
 	}
+	t.router.kept.remove(t)
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.fold()
 	t.letGo = true // which an expiry under way must know
+	t.recount()
 	if t.expiry != nil {
 		t.expiry.Stop()
 		t.expiry = nil
@@ -122,8 +167,11 @@ func (t *topic) unfollow() {
 // changed takes what the grid says is the newest document. It may be told the same twice.
 func (t *topic) changed(doc grid.Document) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.take(doc)
+	t.mu.Unlock()
+	if doc.Content != nil && carriedBy(doc.Content) == nil {
+		t.settle() // whoever publishes here does so when he is done
+	}
 }
 
 // learn takes a document that a call to the grid brought about or found. If the watch was told of another one since that call began,
@@ -147,6 +195,7 @@ func (t *topic) take(doc grid.Document) {
 	default:
 		t.advance(doc)
 	}
+	t.recount()
 }
 
 // vanish forgets the document. Subscribers keep what they have; the next document will reach them whole.
@@ -156,7 +205,7 @@ func (t *topic) vanish() {
 	}
 	t.cursor++
 	t.lately.Vanished = time.Now()
-	t.pos, t.state, t.at = freshet.Position{}, nil, time.Time{}
+	t.pos, t.state, t.at, t.carried = freshet.Position{}, nil, time.Time{}, nil
 	t.history.reset()
 	t.frames.reset()
 	t.rebuildViews()
@@ -176,7 +225,7 @@ func (t *topic) renew(doc grid.Document) {
 	if delta := t.delta(state); delta != nil {
 		t.views.Advance(delta)
 	}
-	t.state, t.at = state, doc.At
+	t.state, t.at, t.carried = state, doc.At, carriedBy(doc.Content)
 	t.history.renew(state)
 	t.armExpiry(0)
 }
@@ -187,7 +236,7 @@ func (t *topic) advance(doc grid.Document) {
 	if !ok {
 		return
 	}
-	change := t.changeTo(doc, state)
+	change := t.changeTo(&doc, state)
 	var delta *content.Delta
 	if doc.Position.Epoch == t.pos.Epoch {
 		delta = t.delta(state)
@@ -199,8 +248,8 @@ func (t *topic) advance(doc grid.Document) {
 	}
 	t.cursor++
 	t.delivery = t.followed(&doc)
-	t.pos, t.state, t.at = doc.Position, state, doc.At
-	t.history.add(revision{cursor: t.cursor, pos: t.pos, state: state, change: added})
+	t.pos, t.state, t.at, t.carried = doc.Position, state, doc.At, carriedBy(doc.Content)
+	t.history.add(revision{cursor: t.cursor, pos: t.pos, state: state, change: added}, t.bounds())
 	t.frames.reset()
 	for _, f := range t.whole {
 		f.add(change)
@@ -232,12 +281,12 @@ func (t *topic) leadsHere(doc *grid.Document) bool {
 }
 
 // changeTo is what leads from the held state to the document's. The publisher's own answer is used if it fits.
-func (t *topic) changeTo(doc grid.Document, state content.State) jsonpatch.Change {
+func (t *topic) changeTo(doc *grid.Document, state content.State) jsonpatch.Change {
 	switch {
 	case t.state == nil || doc.Position.Epoch != t.pos.Epoch:
 		return jsonpatch.Change{Kind: jsonpatch.Whole}
 	case doc.PatchFrom != t.pos:
-		return t.rules.Diff(t.state, state)
+		return t.compare(t.state, state)
 	case doc.Patch == nil:
 		return jsonpatch.Change{Kind: jsonpatch.Whole}
 	}
@@ -248,6 +297,12 @@ func (t *topic) stateOf(doc grid.Document) (content.State, bool) {
 	if s, ok := doc.Content.(interface{ held() content.State }); ok {
 		return s.held(), true
 	}
+	end, ok := t.router.tryBegin(t.loading(doc.Content))
+	if !ok {
+		// The grid waits for nobody. What came is told to readers whole, or by the patch that came with it.
+		return content.NewText(doc.Content.Bytes()), true
+	}
+	defer end()
 	state, err := t.load(doc.Content)
 	if err != nil {
 		// What cannot be read cannot be served; the next publication repairs it.
@@ -255,6 +310,41 @@ func (t *topic) stateOf(doc grid.Document) (content.State, bool) {
 		return nil, false
 	}
 	return state, true
+}
+
+// compare returns the change from one state to another: all of it, if they are long and others are comparing.
+func (t *topic) compare(old, new content.State) jsonpatch.Change {
+	if old == nil || new == nil {
+		return jsonpatch.Change{Kind: jsonpatch.Whole}
+	}
+	if !t.rules.IsItems() {
+		end, ok := t.router.tryBegin(old.Len() + new.Len())
+		if !ok {
+			return jsonpatch.Change{Kind: jsonpatch.Whole}
+		}
+		defer end()
+	}
+	return t.rules.Diff(old, new)
+}
+
+// compareHeld is compare with the held state, for several readers who are behind.
+func (t *topic) compareHeld(old content.State) jsonpatch.Change {
+	end, ok := t.router.tryBegin(old.Len() + t.state.Len())
+	if !ok {
+		return jsonpatch.Change{Kind: jsonpatch.Whole}
+	}
+	defer end()
+	t.unfold()
+	return t.rules.Diff(old, t.state)
+}
+
+// loading is how many bytes of documents it takes to load the content of a snapshot topic. Items are not compared here, and cannot be
+// held without being read.
+func (t *topic) loading(c grid.Content) int {
+	if _, steps := c.(grid.Steps); steps || t.rules.IsItems() {
+		return 0
+	}
+	return len(c.Bytes())
 }
 
 // load makes the state that another node put into the grid.
@@ -312,7 +402,7 @@ func (t *topic) expireItems() {
 		ctx, cancel := context.WithTimeout(context.Background(), followTimeout)
 		defer cancel()
 		// The TTL of the whole document goes on counting from the last publication. A failure is made good below.
-		doc := grid.Document{Content: t.contentOf(left, items), Length: left.Len(), At: at, Since: t.since(at), Patch: change.Patch, PatchFrom: pos}
+		doc := grid.Document{Content: t.contentOf(left, items), Length: left.Len(), At: at, Since: t.madeFrom(at), Patch: change.Patch, PatchFrom: pos}
 		if _, err := t.put(ctx, nil, pos, cursor, doc); err != nil {
 			after = expiryRetry
 			t.router.log.Debug("items did not expire", "topic", t.id, "err", err)
