@@ -10,11 +10,13 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/catalog"
 	"github.com/freshet-io/freshet/internal/httpkit"
+	"github.com/freshet-io/freshet/internal/memory"
 	"github.com/freshet-io/freshet/internal/openapi"
 	"github.com/freshet-io/freshet/internal/router"
 	"github.com/freshet-io/freshet/internal/trace"
@@ -44,6 +46,9 @@ type Options struct {
 	// Quota returns what limits the documents of an app and its account; nil where nothing does. Nil: there are no limits.
 	Quota func(*catalog.Grant) router.Quota
 
+	// Bodies admits long bodies, by their bytes. Nil: all at once.
+	Bodies *memory.Semaphore
+
 	// Tracer follows publications. Nil: nobody does.
 	Tracer *trace.Tracer
 
@@ -63,6 +68,7 @@ type API struct {
 	catalog Catalog
 	router  Router
 	opts    Options
+	refused atomic.Uint64
 }
 
 // New makes the publishing API. Its paths are relative to where it is mounted.
@@ -138,7 +144,9 @@ func (a *API) publish(w http.ResponseWriter, r *http.Request, forms map[string]r
 	if p.IdempotencyKey, err = readIdempotencyKey(r.Header); err != nil {
 		return err
 	}
-	if p.Body, err = a.readBody(w, r); err != nil {
+	place := bodyPlace{api: a, ctx: r.Context(), owner: grant.UserID}
+	defer place.leave()
+	if p.Body, err = a.readBody(w, r, &place); err != nil {
 		return err
 	}
 	trace.From(r.Context()).SetInt("http.request.body.size", int64(len(p.Body)))
@@ -173,7 +181,7 @@ func (a *API) take(ctx context.Context, grant *catalog.Grant) (httpkit.Budget, e
 // Whoever published lets those go first who were woken by it. Where there is more to do than processors can, a publisher is answered
 // once they had their turn, and what it sends next is less often old before it leaves.
 func (a *API) hand(ctx context.Context, grant *catalog.Grant, p router.Publication) (router.Outcome, error) {
-	p.Limit = int(a.opts.MaxBody)
+	p.Limit, p.Owner = int(a.opts.MaxBody), grant.UserID
 	if a.opts.Quota != nil {
 		p.Quota = a.opts.Quota(grant)
 	}

@@ -98,7 +98,7 @@ const firstRead = 64 << 10
 
 // readBody returns the decoded body. The limit holds for what was sent and again for what it decodes to, so that a
 // small body cannot blow up.
-func (a *API) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+func (a *API) readBody(w http.ResponseWriter, r *http.Request, place *bodyPlace) ([]byte, error) {
 	tooLarge := freshet.Errorf(freshet.TooLarge, "The body is larger than %d bytes", a.opts.MaxBody)
 	if r.ContentLength > a.opts.MaxBody {
 		w.Header().Set("Connection", "close")
@@ -118,7 +118,7 @@ func (a *API) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	ctrl := http.NewResponseController(w)
 	// Not every connection has deadlines; those without are not from the network.
 	_ = ctrl.SetReadDeadline(time.Now().Add(a.opts.BodyTimeout))
-	data, err := readAll(body, size, a.opts.MaxBody)
+	data, err := readAll(body, size, a.opts.MaxBody, place.grow)
 	switch {
 	case err == nil:
 		// Only now: net/http reads on in a refused body, and must not wait for it longer than we did.
@@ -131,6 +131,9 @@ func (a *API) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		return nil, freshet.Wrap(freshet.Invalid, err, "The body is not valid gzip")
 	}
 	w.Header().Set("Connection", "close")
+	if freshet.KindOf(err) == freshet.Unavailable {
+		return nil, err
+	}
 	return nil, httpkit.BodyError(err)
 }
 
@@ -139,16 +142,20 @@ var (
 	errGzip     = errors.New("gzip")
 )
 
-// readAll reads at most limit bytes. size is how many are announced, or -1.
-func readAll(r io.Reader, size, limit int64) ([]byte, error) {
+// readAll reads at most limit bytes. size is how many are announced, or -1. What is announced is set aside in steps, as it comes; grow
+// is asked before each.
+func readAll(r io.Reader, size, limit int64, grow func(bytes int64) error) ([]byte, error) {
 	buf := make([]byte, 0, min(max(size, 512), firstRead)+1) // one more, so that the end is seen without growing
 	if size < 0 {
 		buf = make([]byte, 0, 4<<10)
 	}
 	for {
 		if len(buf) == cap(buf) {
-			grown := max(2*int64(cap(buf)), size+1)
-			next := make([]byte, len(buf), min(grown, limit+1))
+			grown := min(4*int64(cap(buf)), max(2*int64(cap(buf)), size+1), limit+1)
+			if err := grow(grown); err != nil {
+				return nil, err
+			}
+			next := make([]byte, len(buf), grown)
 			copy(next, buf)
 			buf = next
 		}
