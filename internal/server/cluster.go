@@ -20,7 +20,7 @@ func (p *parts) openGrid(ctx context.Context) error {
 		if len(s.Roles) < len(settings.Roles()) {
 			p.log.Warn("this process shares its documents with no other; set nats to join a cluster", "roles", s.Roles)
 		}
-		p.grid = &countedGrid{Grid: grid.NewMemory(grid.MemoryOptions{MessageTTL: s.Grid.MessageTTL})}
+		p.grid = &countedGrid{Grid: grid.NewMemory(grid.MemoryOptions{MessageTTL: s.Grid.MessageTTL, Held: p.budget.held.Add})}
 		return nil
 	}
 	opts := grid.NATSOptions{

@@ -38,7 +38,7 @@ func (b *bounds) complete(root fs.FS) {
 		b.stall = stallTimeout
 	}
 	if b.streamRoom == 0 {
-		b.streamRoom = streamRoom(root)
+		b.streamRoom = streamRoom(mayUse(root))
 	}
 }
 

@@ -52,6 +52,10 @@ var (
 	publishSeconds = gauge("publish_seconds", "From taking a publication to having it stored and ordered.")
 	diffSeconds    = gauge("diff_seconds", "Reading a publication and comparing it with the document before it.")
 	topics         = gauge("topics", "Topics in use on this node.")
+	heldBytes      = gauge("documents_memory_bytes", "Memory that documents and their histories take, about.")
+	mostHeldBytes  = gauge("documents_memory_limit_bytes", "Memory that they may take; 0 is no limit. Beyond it publications are refused.")
+	keptBytes      = gauge("documents_memory_spare_bytes", "Of that memory, what goes before anything is refused.")
+	memoryRefusals = counter("memory_refusals_total", "Publications refused because of memory: documents hold all of it, too many long ones were compared at once, or sent at once.", "why")
 	plainBytes     = counter("compression_in_bytes_total", "Frames before they were compressed, each once.")
 	packedBytes    = counter("compression_out_bytes_total", "Frames after they were compressed, each once.")
 
@@ -84,7 +88,7 @@ var (
 // Describe implements prometheus.Collector.
 func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []metric{
-		publications, publishSeconds, diffSeconds, topics, plainBytes, packedBytes, connections, transports, behind, deliveries,
+		publications, publishSeconds, diffSeconds, topics, heldBytes, mostHeldBytes, keptBytes, memoryRefusals, plainBytes, packedBytes, connections, transports, behind, deliveries,
 		sentBytes, heartbeats, fanOutSeconds, lagSeconds, timedOut, refused, ended, sources, polls, pollLateness, storeErrors,
 		gridErrors, usageErrors, traceSpans, http2Held, http2Refused, http2Cut,
 	} {
@@ -101,6 +105,9 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	c := collection{ch}
 	if p.router != nil {
 		c.router(p.router.Stats())
+	}
+	if p.publisher != nil {
+		c.send(memoryRefusals, float64(p.publisher.Refused()), "sending")
 	}
 	if p.subscriber != nil {
 		c.subscriber(p)
@@ -132,6 +139,11 @@ func (c collection) router(st router.Stats) {
 	c.histogram(publishSeconds, st.Publish)
 	c.histogram(diffSeconds, st.Diff)
 	c.send(topics, float64(st.Topics))
+	c.send(heldBytes, float64(st.Held))
+	c.send(mostHeldBytes, float64(st.MostHeld))
+	c.send(keptBytes, float64(st.Kept))
+	c.send(memoryRefusals, float64(st.Full), "documents")
+	c.send(memoryRefusals, float64(st.Busy), "comparing")
 	c.send(plainBytes, float64(st.Plain))
 	c.send(packedBytes, float64(st.Compressed))
 }

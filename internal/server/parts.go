@@ -39,6 +39,7 @@ type parts struct {
 	log      *slog.Logger
 	health   *readiness
 	streams  *httpkit.Streams // of HTTP/2, on all listeners
+	budget   budget
 
 	// Owned by the stages.
 	tracer     *trace.Tracer // nil: nothing is traced
@@ -163,7 +164,7 @@ func (p *parts) countPoll(q poll.Polled) {
 func (p *parts) openRouter(context.Context) error {
 	p.router = router.New(p.grid, router.Options{
 		Log: p.log, MessageTTL: p.settings.Grid.MessageTTL, MaxDocument: max(router.DefaultMaxDocument, int(p.settings.Publish.MaxBody)),
-		Tracer: p.tracer,
+		Tracer: p.tracer, Held: p.budget.held, GridCounts: p.settings.NATS == "", Kept: p.budget.kept, Work: p.budget.work,
 	})
 	return nil
 }
@@ -325,6 +326,7 @@ func (p *parts) platformAPIs() (apis []gateway.API, err error) {
 			Quota:   p.quotaOfGrant,
 			Taken:   p.countPublication,
 			Tracer:  p.tracer,
+			Bodies:  p.budget.bodies,
 		})
 		if err != nil {
 			return nil, err

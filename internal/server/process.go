@@ -73,31 +73,3 @@ func tightestAbove(root fs.FS, mount, group, file string) int64 {
 		}
 	}
 }
-
-// streamRoom is what clients may hold by streams of HTTP/2, in bytes: a part of what the process may use, so that everything else has
-// room beside it. Where nobody says how much that is, there is enough for some ten thousand streams.
-func streamRoom(root fs.FS) int64 {
-	const part, usual = 5, 1 << 30
-	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
-		return limit / part
-	}
-	if memory, known := totalMemory(root); known {
-		return memory / part
-	}
-	return usual / part
-}
-
-// totalMemory is what the machine has.
-func totalMemory(root fs.FS) (int64, bool) {
-	raw, err := fs.ReadFile(root, "proc/meminfo")
-	if err != nil {
-		return 0, false
-	}
-	for line := range strings.Lines(string(raw)) {
-		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "MemTotal:" && fields[2] == "kB" {
-			n, err := strconv.ParseInt(fields[1], 10, 53)
-			return n << 10, err == nil && n > 0
-		}
-	}
-	return 0, false
-}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
@@ -29,6 +30,7 @@ import (
 func wire(o *Options, edition freshet.Edition, p *ports, r *readiness, failed chan<- error) *stages {
 	parts := &parts{settings: &o.Settings, version: o.Version, node: o.node, edition: edition, ports: p, log: o.Log, health: r,
 		streams: httpkit.NewStreams(o.bounds.streamRoom)}
+	parts.openBudget(os.DirFS("/"))
 	metrics := newMetrics(o.Version)
 	parts.administration.expected = o.Settings.Has(settings.RoleGateway)
 	guarded := guardAdmin(p.admin.Addr(), o.Settings.Admin.Token, adminHandler(r, metrics, &parts.administration, o.Log))

@@ -87,6 +87,7 @@ type Settings struct {
 		Replicas   int64 // 0 means as many as there should be
 		Streams    int64
 		MaxBytes   Size // 0 means no limit
+		Memory     Size // 0 means half of what the process may use
 	}
 	Drain struct {
 		Timeout time.Duration

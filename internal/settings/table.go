@@ -247,6 +247,10 @@ var table = []Entry{
 		Help:  "Most that one NATS stream may hold; beyond it publications are refused; 0 is no limit",
 		value: bind(func(s *Settings) *Size { return &s.Grid.MaxBytes }, size(0, 1<<50)),
 	}, {
+		Key: "grid.memory", Default: "0B",
+		Help:  "Most memory that documents and their histories may take in this process; beyond it publications are refused; 0 is half of what the process may use",
+		value: bind(func(s *Settings) *Size { return &s.Grid.Memory }, size(0, 1<<50)),
+	}, {
 		Key: "drain.timeout", Default: "30s",
 		Help:  "How long requests and streams may take to finish after SIGTERM; streams end at 500 a second, or faster if there are more",
 		value: bind(func(s *Settings) *time.Duration { return &s.Drain.Timeout }, duration(100*time.Millisecond, time.Hour)),
