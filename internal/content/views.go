@@ -1,6 +1,7 @@
 package content
 
 import (
+	"math"
 	"slices"
 
 	"github.com/freshet-io/freshet/internal/jsonpatch"
@@ -31,6 +32,7 @@ type View struct {
 	serials []uint64      // of the items in the view, in order
 	bytes   int           // of their text
 	pending []*itemChange // collected while Advance runs
+	late    bool          // it shows an older state, and is made anew when somebody looks
 	text    []byte        // the document; nil if it has to be made
 }
 
@@ -93,40 +95,84 @@ func (v *Views) Len() int { return len(v.byKey) }
 // Advance moves all views to a new state and returns the changes of those that it concerns. The delta must begin at the state
 // that the views are in.
 func (v *Views) Advance(d *Delta) []ViewChange {
+	changes, _ := v.AdvanceWithin(d, math.MaxInt)
+	return changes
+}
+
+// AdvanceWithin is Advance if that takes no more than so many changes of items, each counted in every view that shows it. Otherwise
+// the views that are concerned come late: their changes are found by FilteredDiff, when there is time. So do views that were late
+// before and were not looked at since.
+func (v *Views) AdvanceWithin(d *Delta, most int) (changes []ViewChange, late []*View) {
 	v.items = d.new
 	if d.foreign {
-		return v.reloadAll()
+		return v.reloadAll(most)
 	}
 	var concerned []*View
+	work := 0
 	for i := range d.changes {
 		c := &d.changes[i]
 		for _, l := range v.byID[c.entry().id] {
+			if work++; work > most {
+				if !l.view.late {
+					l.view.late = true
+					late = append(late, l.view)
+				}
+				continue
+			}
+			if l.view.late {
+				continue
+			}
 			if len(l.view.pending) == 0 {
 				concerned = append(concerned, l.view)
 			}
 			l.view.pending = append(l.view.pending, c)
 		}
 	}
-	changes := make([]ViewChange, 0, len(concerned))
+	changes = make([]ViewChange, 0, len(concerned))
 	for _, view := range concerned {
+		if view.late {
+			view.settle()
+			continue
+		}
 		changes = append(changes, ViewChange{view, view.advance()})
 	}
-	return changes
+	return changes, late
+}
+
+// settle forgets the pending changes, which were made or are not needed.
+func (w *View) settle() {
+	clear(w.pending) // or the item of before is kept
+	w.text, w.pending = nil, w.pending[:0]
 }
 
 // reloadAll makes all views anew.
-func (v *Views) reloadAll() []ViewChange {
-	changes := make([]ViewChange, 0, len(v.byKey))
+func (v *Views) reloadAll(most int) (changes []ViewChange, late []*View) {
+	changes = make([]ViewChange, 0, len(v.byKey))
 	for _, view := range v.byKey {
+		if most -= len(view.filter.ids); most < 0 {
+			if !view.late {
+				view.late = true
+				late = append(late, view)
+			}
+			continue
+		}
 		view.reload()
 		changes = append(changes, ViewChange{view, jsonpatch.Change{Kind: jsonpatch.Whole}})
 	}
-	return changes
+	return changes, late
+}
+
+// CatchUp makes a late view show the present state. Looking at it does so, too.
+func (w *View) CatchUp() {
+	if w.late {
+		w.reload()
+	}
 }
 
 // reload makes a view from scratch.
 func (w *View) reload() {
 	items := w.views.items
+	w.late = false
 	w.text, w.serials, w.bytes = nil, w.filter.serials(items), 0
 	for _, serial := range w.serials {
 		w.bytes += items.vector.entry(serial).doc.Len()
@@ -155,8 +201,7 @@ func (w *View) advance() jsonpatch.Change {
 	if added > 0 {
 		w.serials = w.renumber(count)
 	}
-	clear(w.pending) // or the item of before is kept
-	w.text, w.pending = nil, w.pending[:0]
+	w.settle()
 	return change
 }
 
@@ -184,6 +229,7 @@ func (w *View) renumber(count int) []uint64 {
 
 // Bytes returns the document of the view. It is shared: callers must not modify it.
 func (w *View) Bytes() []byte {
+	w.CatchUp()
 	if w.text == nil {
 		w.text = w.views.items.subset(w.serials)
 	}
@@ -191,7 +237,10 @@ func (w *View) Bytes() []byte {
 }
 
 // Len is the length of Bytes.
-func (w *View) Len() int { return arrayLen(len(w.serials), w.bytes) }
+func (w *View) Len() int {
+	w.CatchUp()
+	return arrayLen(len(w.serials), w.bytes)
+}
 
 // IDs returns the identifiers that the view's filter lists, sorted.
 func (w *View) IDs() []string { return slices.Clone(w.filter.ids) }

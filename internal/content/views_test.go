@@ -174,3 +174,29 @@ func TestAQuietViewKeepsNoOldState(t *testing.T) {
 		t.Errorf("the view is %s", got)
 	}
 }
+
+func TestViewsBeyondTheBoundComeLate(t *testing.T) {
+	s := items(t, byID, `[{"id":"a","v":1},{"id":"b","v":1},{"id":"c","v":1}]`)
+	views := NewViews(s)
+	one, all := views.Open(NewFilter("a")), views.Open(NewFilter("a", "b", "c"))
+	next := publish(t, byID, s, `[{"id":"a","v":2},{"id":"b","v":2},{"id":"c","v":2}]`, start).State.(*Items)
+	changes, late := views.AdvanceWithin(s.Delta(next), 3)
+	if len(changes) != 1 || changes[0].View != one || len(late) != 1 || late[0] != all {
+		t.Fatalf("%v, late: %v", changes, late)
+	}
+	last := publish(t, byID, next, `[{"id":"b","v":3}]`, start).State.(*Items)
+	if changes, late := views.AdvanceWithin(next.Delta(last), 3); len(changes) != 0 || len(late) != 0 {
+		t.Errorf("a view that is late is late again, or on time: %v, %v", changes, late)
+	}
+	if got, want := string(all.Bytes()), `[{"id":"a","v":2},{"id":"b","v":3},{"id":"c","v":2}]`; got != want || all.Len() != len(want) {
+		t.Errorf("a late view that is looked at shows %s", got)
+	}
+	end := publish(t, byID, last, `[{"id":"b","v":4}]`, start).State.(*Items)
+	if changes, _ := views.AdvanceWithin(last.Delta(end), 3); len(changes) != 1 || changes[0].View != all {
+		t.Errorf("a view that caught up is not on time: %v", changes)
+	}
+	foreign := items(t, byID, `[{"id":"a"}]`)
+	if changes, late := views.AdvanceWithin(end.Delta(foreign), 0); len(changes) != 0 || len(late) != 2 {
+		t.Errorf("from a foreign state: %v, late: %v", changes, late)
+	}
+}

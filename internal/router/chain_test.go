@@ -67,7 +67,7 @@ func TestEveryReaderEndsWithTheNewestDocument(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := grid.NewMemory(grid.MemoryOptions{})
 		defer g.Close()
-		rt := router.New(g, router.Options{})
+		rt := router.New(g, router.Options{ViewWork: rapid.SampledFrom([]int{0, 1, 2}).Draw(t, "view work")})
 		defer rt.Close()
 		topic, filter := snapshotTopic(), router.Filter{}
 		if items := rapid.Bool().Draw(t, "items"); items {

@@ -28,13 +28,15 @@ type Feed struct {
 	fullAt   fanout.Cursor
 	caught   map[fanout.Cursor]fanout.Batch // what leads from older cursors to caughtAt
 	caughtAt fanout.Cursor
-	caughtIn int     // bytes of caught that nobody else holds
-	ratio    float64 // of the last whole document's frame to what it was before compression
+	caughtIn int           // bytes of caught that nobody else holds
+	ratio    float64       // of the last whole document's frame to what it was before compression
+	lateFrom fanout.Cursor // a late feed leads to what was there then
 
 	// Guarded by mu.
-	mu      sync.Mutex
-	log     frameLog
-	watches map[*func()]struct{}
+	mu       sync.Mutex
+	log      frameLog
+	lateness lateness
+	watches  map[*func()]struct{}
 }
 
 // Subscribe returns the feed of a topic's variant. Close it after use.
@@ -165,6 +167,7 @@ func (f *Feed) Begin(lastID string) fanout.Batch {
 	if t.state == nil {
 		return fanout.Batch{Next: t.cursor}
 	}
+	f.bring()
 	i := f.place(lastID)
 	if i < 0 {
 		return f.snapshot()
@@ -200,7 +203,11 @@ func (f *Feed) position(lastID string) (pos freshet.Position, ok bool) {
 func (f *Feed) Since(cursor fanout.Cursor) fanout.Batch {
 	f.mu.Lock()
 	batch, ok := f.log.since(cursor)
+	demanded := f.demand()
 	f.mu.Unlock()
+	if demanded {
+		f.topic.bringLate()
+	}
 	if ok {
 		return batch
 	}
@@ -236,6 +243,7 @@ const (
 // catchUp is one event from cursor to the newest version. The caller holds topic.mu.
 func (f *Feed) catchUp(cursor fanout.Cursor) fanout.Batch {
 	t := f.topic
+	f.bring()
 	if t.state == nil || cursor >= t.cursor {
 		return fanout.Batch{Next: t.cursor}
 	}

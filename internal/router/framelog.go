@@ -16,6 +16,7 @@ type frameLog struct {
 
 	head  fanout.Cursor // of the newest frame
 	floor fanout.Cursor // a reader at or after it can be served from here
+	taken fanout.Cursor // the newest one that somebody was given
 	need  int           // bytes that readers were behind, lately
 
 	delivery fanout.Delivery // of the newest frame that somebody follows, at followed; nil: there was none
@@ -42,7 +43,7 @@ const (
 	maxLog     = 512 << 10 // how far behind readers may be and still get the very frames they missed
 )
 
-func newFrameLog(head fanout.Cursor) frameLog { return frameLog{head: head, floor: head} }
+func newFrameLog(head fanout.Cursor) frameLog { return frameLog{head: head, floor: head, taken: head} }
 
 // append adds the frame that leads to cursor; as a whole document it would have full bytes. It copies a short one and keeps a
 // long one, which nobody may change.
@@ -84,6 +85,7 @@ func (l *frameLog) add(buf []byte) *segment {
 // since returns frames after cursor, as many as lie in one piece, and false if the log does not reach back that far.
 func (l *frameLog) since(cursor fanout.Cursor) (fanout.Batch, bool) {
 	if cursor >= l.head {
+		l.taken = max(l.taken, cursor)
 		return fanout.Batch{Next: cursor}, true
 	}
 	if cursor < l.floor {
@@ -100,6 +102,7 @@ func (l *frameLog) since(cursor fanout.Cursor) (fanout.Batch, bool) {
 	batch := l.segments[n].since(cursor)
 	l.need = max(l.need, behind+len(batch.Bytes))
 	batch.More = n < len(l.segments)-1
+	l.taken = max(l.taken, batch.Next)
 	if l.delivery != nil && cursor < l.followed && l.followed <= batch.Next {
 		batch.Delivery = l.delivery
 	}

@@ -52,6 +52,10 @@ type Options struct {
 	// Work admits whoever reads and compares long documents, by their bytes. Nil: everybody at once.
 	Work *memory.Semaphore
 
+	// ViewWork is how many changes of items, each counted in every filtered view that shows it, a publication makes itself before
+	// it answers; beyond it the views come later. 16,384 by default.
+	ViewWork int
+
 	// Tracer follows publications that somebody else began to follow. Nil: nobody does.
 	Tracer *trace.Tracer
 }
@@ -79,6 +83,9 @@ type Router struct {
 	kept   *shelf
 
 	gridCounts bool
+	viewWork   int
+
+	viewing sync.Mutex // held by whoever brings a late feed; taken before topic.mu
 
 	// Guarded by mu.
 	mu      sync.Mutex
@@ -100,6 +107,9 @@ func New(g grid.Grid, opts Options) *Router {
 		opts.Kept = defaultKept
 	}
 	r.kept = newShelf(opts.Kept)
+	if r.viewWork = opts.ViewWork; r.viewWork <= 0 {
+		r.viewWork = defaultViewWork
+	}
 	r.limits.MaxBytes = opts.MaxDocument
 	if r.limits.MaxBytes <= 0 {
 		r.limits.MaxBytes = DefaultMaxDocument

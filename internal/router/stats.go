@@ -31,6 +31,7 @@ type stats struct {
 	compressed   atomic.Uint64
 	busy         atomic.Uint64
 	full         atomic.Uint64
+	late         atomic.Uint64
 }
 
 // Stats counts what a Router did since it began.
@@ -47,6 +48,7 @@ type Stats struct {
 	Kept     int    // bytes of Held that can be made again and go first
 	Busy     uint64 // publications refused because too much was being compared
 	Full     uint64 // publications refused because there was no memory for them
+	Late     uint64 // times that a filtered feed was brought along after the publication
 }
 
 // Stats returns the counters.
@@ -55,7 +57,7 @@ func (r *Router) Stats() Stats {
 		Publish: r.stats.publish.Snapshot(), Diff: r.stats.diff.Snapshot(),
 		Plain: r.stats.plain.Load(), Compressed: r.stats.compressed.Load(),
 		Held: r.held.Held(), MostHeld: r.held.Most(), Kept: r.kept.kept(),
-		Busy: r.stats.busy.Load(), Full: r.stats.full.Load(),
+		Busy: r.stats.busy.Load(), Full: r.stats.full.Load(), Late: r.stats.late.Load(),
 	}
 	for i := range r.stats.publications {
 		st.Publications[i] = r.stats.publications[i].Load()

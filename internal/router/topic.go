@@ -60,6 +60,10 @@ type topic struct {
 
 	shelved atomic.Bool // on Router.kept
 
+	lateMu   sync.Mutex // guards the two below; taken last of all
+	late     []*Feed    // to be brought along
+	bringing bool       // somebody does
+
 	delivery *trace.Delivery // of the revision being added; nil: nobody follows it
 }
 

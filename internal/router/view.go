@@ -48,6 +48,7 @@ func (t *topic) rebuildViews() {
 	t.views, t.byView = nil, nil
 	for _, f := range t.feeds {
 		f.view = nil
+		f.setLateness(onTime)
 		if f.filtered() {
 			t.openView(f)
 		}
@@ -69,11 +70,20 @@ func (t *topic) advanceViews(delta *content.Delta) {
 		return
 	}
 	if delta != nil {
-		for _, vc := range t.views.Advance(delta) {
+		changes, late := t.views.AdvanceWithin(delta, t.router.viewWork)
+		for _, vc := range changes {
 			for _, f := range t.byView[vc.View] {
-				f.add(vc.Change)
+				if !f.isLate() { // it is given all at once
+					f.add(vc.Change)
+				}
 			}
 		}
+		for _, view := range late {
+			for _, f := range t.byView[view] {
+				f.postpone()
+			}
+		}
+		t.bringLate()
 		return
 	}
 	t.rebuildViews()
