@@ -55,8 +55,10 @@ func TestWhoDoesNotFitWaitsAndIsRefusedInTheEnd(t *testing.T) {
 
 func TestMoreMayNotBeAtItThanHolders(t *testing.T) {
 	s := NewSemaphore(limits())
-	if !s.TryAcquire(1) || !s.TryAcquire(1) || s.TryAcquire(1) {
-		t.Error("two, and not three, may hold it")
+	for i, want := range []bool{true, true, false} {
+		if got := s.TryAcquire(1); got != want {
+			t.Errorf("number %d: %v; two may hold it", i+1, got)
+		}
 	}
 	s.Release(1)
 	if !s.TryAcquire(1) {
