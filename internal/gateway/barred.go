@@ -61,8 +61,8 @@ func (b Barred) control(_, address string, _ syscall.RawConn) error {
 
 // check refuses to register what plainly leads to the barred address. Other names are looked at when they are dialled.
 func (b Barred) check(api *freshet.API) error {
-	u, err := url.Parse(api.UpstreamURL)
-	if err != nil {
+	u, _ := url.Parse(api.UpstreamURL)
+	if u == nil {
 		return nil // it was refused already
 	}
 	host, port, _ := net.SplitHostPort(address(u))
