@@ -15,15 +15,15 @@ import (
 )
 
 // One text for everything that keeps us from a connection: subscribers must not learn from us which ports of which
-// addresses are open.
+// addresses are open, nor, where the guard keeps them outside, which names exist inside.
 const unreachable = "The data source cannot be reached, or its address is not allowed"
 
 // unreached classifies what went wrong before there was an answer.
-func unreached(ctx context.Context, err error) error {
+func (c *client) unreached(ctx context.Context, err error) error {
 	var dns *net.DNSError
 	var op *net.OpError
 	switch {
-	case isGuarded(err):
+	case isGuarded(err), c.guarded && errors.As(err, &dns):
 		return freshet.Wrap(freshet.SourceUnreachable, err, unreachable)
 	case errors.As(err, &dns):
 		return freshet.Wrap(freshet.SourceUnknownHost, err, "The host name of the data source is not known")

@@ -196,7 +196,7 @@ func (c *client) follow(ctx context.Context, q *request, token string) (*answer,
 		}
 		resp, err := c.transport(authority(at)).RoundTrip(c.newRequest(ctx, q, at, token, trusted))
 		if err != nil {
-			return nil, unreached(ctx, err)
+			return nil, c.unreached(ctx, err)
 		}
 		if q.answered != nil {
 			q.answered(resp.StatusCode)

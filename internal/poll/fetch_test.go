@@ -264,6 +264,36 @@ func TestWhatCannotBeReachedIsTold(t *testing.T) {
 	}
 }
 
+// TestNamesInsideCannotBeProbed: whether an internal name exists is nobody's business outside. localhost stands for a name that
+// resolves to an internal address.
+func TestNamesInsideCannotBeProbed(t *testing.T) {
+	resolver := &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		return nil, errors.New("no name servers here")
+	}}
+	c := testClient(t, func(o *clientOptions) { o.guarded, o.resolver = true, resolver })
+	ask := map[string]func(host string) error{
+		"a target": func(host string) error {
+			_, err := get(t, c, "http://"+host+"/")
+			return err
+		},
+		"a token endpoint": func(host string) error {
+			_, err := c.fetch(t.Context(), &request{target: withOAuth2(targetOf(t, "http://192.0.2.1/"), "http://"+host+"/token")})
+			return err
+		},
+		"a trial": func(host string) error {
+			tester := &Tester{client: c, places: make(chan struct{}, 1)}
+			return try(t, tester, sourceAt("http://"+host+"/")).Failure
+		},
+	}
+	for what, ask := range ask {
+		for _, host := range []string{"localhost:1", "no.such.host.invalid", "10.0.0.1", "[::1]:80"} {
+			if e := wantFailure(t, ask(host), freshet.SourceUnreachable); e.Msg != unreachable {
+				t.Errorf("%s at %s: %q", what, host, e.Msg)
+			}
+		}
+	}
+}
+
 func TestHTTP2IsUsedWhereTheTargetSpeaksIt(t *testing.T) {
 	var protocol string
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

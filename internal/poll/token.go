@@ -112,7 +112,7 @@ func (c *client) newToken(ctx context.Context, o *freshet.OAuth2) (*oauth2.Token
 	case errors.As(err, &answered):
 		return nil, freshet.Errorf(freshet.SourceUnauthorized, "The token endpoint does not accept the client's credentials")
 	case errors.As(err, &wrapped):
-		return nil, unreached(ctx, wrapped.Err)
+		return nil, c.unreached(ctx, wrapped.Err)
 	}
 	return nil, freshet.Errorf(freshet.SourceFailed, "The answer of the token endpoint cannot be understood")
 }

@@ -67,7 +67,7 @@ var codeTable = []Code{
 	{Number: 60001, Kind: freshet.SourceFailed, Meaning: "Data source in error", Stream: goesOn, Back: byItself,
 		When: "The target answered with an error, or broke off"},
 	{Number: 60100, Kind: freshet.SourceUnreachable, Meaning: "Data source connection error", Stream: goesOn, Back: byItself,
-		When: "The target cannot be reached, its address is not allowed, or its certificate is not trusted"},
+		When: "The target cannot be reached, its address is not allowed, or its certificate is not trusted; in production also if its name is not known"},
 	{Number: 60101, Kind: freshet.SourceUnauthorized, Meaning: "Data source credentials error", Stream: goesOnIfNamed, Back: byItself,
 		When: "The target asks for credentials (401)"},
 	{Number: 60102, Kind: freshet.SourceForbidden, Meaning: "Data source credentials revoked", Stream: goesOnIfNamed, Back: byItself,
@@ -75,7 +75,7 @@ var codeTable = []Code{
 	{Number: 60103, Kind: freshet.SourceExpired, Meaning: "Data source credentials expired", Stream: goesOnIfNamed, Back: byItself,
 		When: "The target says that the credentials expired"},
 	{Number: 60400, Kind: freshet.SourceUnknownHost, Meaning: "Data source host unknown", Stream: goesOn, Back: byItself,
-		When: "The name of the target's host cannot be resolved"},
+		When: "The name of the target's host cannot be resolved; in production that is 60100, like a name that leads inside"},
 	{Number: 61500, Kind: freshet.SourceUnreadable, Meaning: "Unsupported data source format", Stream: goesOn, Back: byItself,
 		When: "The target's answer is no strict JSON, is too large, or is no array of items on an item topic"},
 }
