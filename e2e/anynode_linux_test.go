@@ -525,7 +525,9 @@ func (a *anyNode) checkAdministration(round string) {
 		}
 	}
 	first := count(2)[0].(map[string]any)["id"].(string)
-	admin.api(200, "GET", "/admin/connections/"+first+"/explain", nil)
+	if why := admin.api(200, "GET", "/admin/connections/"+first+"/explain", nil); why["subscribers"] != 2.0 {
+		a.t.Errorf("the topic has two subscribers, on two nodes: %v", why)
+	}
 	admin.api(204, "DELETE", "/admin/connections/"+first, nil)
 	count(1)
 	for range 2 {

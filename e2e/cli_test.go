@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -88,7 +89,7 @@ func TestADayAtTheCommandLine(t *testing.T) {
 		t.Errorf("a lost race: %+v", got)
 	}
 	d.must("{\"n\":1}\n\n{\"n\":2}\n", "publish", "Lyon", "--lines")
-	if got := d.must("", "explain", "Lyon"); !strings.Contains(got, "Topic") || !strings.Contains(got, "Newest") {
+	if got := d.must("", "explain", "Lyon"); !strings.Contains(got, "Topic") || !strings.Contains(got, "Newest") || !regexp.MustCompile(`Followed by +nobody`).MatchString(got) {
 		t.Errorf("explain says %s", got)
 	}
 	live, err := http.Get("http://" + p.Subscriber + "/v1/topics/" + topic.ID)
@@ -98,7 +99,8 @@ func TestADayAtTheCommandLine(t *testing.T) {
 	defer live.Body.Close()
 	var connections struct{ Items []struct{ ID string } }
 	signIn(t, p).must(http.StatusOK, "GET", "/api/v1/admin/connections", nil, &connections)
-	if got := d.must("", "explain", connections.Items[0].ID); !strings.Contains(got, topic.ID) || !strings.Contains(got, "Connected") || !strings.Contains(got, "From") {
+	if got := d.must("", "explain", connections.Items[0].ID); !strings.Contains(got, topic.ID) || !strings.Contains(got, "Connected") || !strings.Contains(got, "From") ||
+		!regexp.MustCompile(`Followed by +1 subscriber\n`).MatchString(got) {
 		t.Errorf("explain says of a connection: %s", got)
 	}
 	for flag, want := range map[string]string{

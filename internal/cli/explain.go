@@ -46,6 +46,16 @@ freshet topics document Paris`,
 // connectionID is the form of what the server calls a live connection: a node, and numbers of its own.
 var connectionID = regexp.MustCompile(`^[0-9a-f]{8}-([0-9]+-[0-9]+|g)-[0-9]+$`)
 
+func followers(n int64) string {
+	switch n {
+	case 0:
+		return "nobody"
+	case 1:
+		return "1 subscriber"
+	}
+	return fmt.Sprintf("%d subscribers", n)
+}
+
 // askWhy returns the server's answer, and the name of the topic that it is about.
 func askWhy(k *call, what string) (topic string, answer json.RawMessage, err error) {
 	if connectionID.MatchString(what) {
@@ -68,9 +78,10 @@ type explanation struct {
 		Since  time.Time
 		Bytes  int64
 	}
-	Version   string
-	Published time.Time
-	Reasons   []struct {
+	Version     string
+	Published   time.Time
+	Subscribers *int64 // nil: a server that does not say
+	Reasons     []struct {
 		Message string
 		Since   time.Time
 		Count   int64
@@ -84,6 +95,9 @@ func (e *explanation) write(w io.Writer, topic string) error {
 	}
 	if e.Version != "" {
 		rows = append(rows, []string{"Newest", e.Version}, []string{"Published", when(e.Published)})
+	}
+	if e.Subscribers != nil {
+		rows = append(rows, []string{"Followed by", followers(*e.Subscribers)})
 	}
 	for i, r := range e.Reasons {
 		about := []string{"", r.Message}

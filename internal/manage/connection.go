@@ -18,6 +18,7 @@ type Connections interface {
 	Connection(id string) (freshet.Connection, bool)
 	Cut(id string) bool
 	Refusals(topicID string) []freshet.Refusal
+	Subscribers(topicID string) int64
 }
 
 // noConnections is a process without the subscriber interface.
@@ -32,6 +33,7 @@ func (noConnections) Connection(string) (freshet.Connection, bool) {
 }
 func (noConnections) Cut(string) bool                   { return false }
 func (noConnections) Refusals(string) []freshet.Refusal { return nil }
+func (noConnections) Subscribers(string) int64          { return 0 }
 
 type connection struct {
 	ID        string    `json:"id" example:"5f0c2a19-1-77-1204"`

@@ -56,6 +56,9 @@ func TestExplainSaysWhyNothingIsSent(t *testing.T) {
 	if _, err := s.grid.Swap(t.Context(), freshet.SourceClaim(polled), "", failure.Text(), time.Hour); err != nil {
 		t.Fatal(err)
 	}
+	if n := ada.call("GET", "/topics/"+ada.topic+"/explain", nil).want(200).at("subscribers"); n != 8.0 {
+		t.Errorf("%v subscribers", n)
+	}
 	for _, c := range []struct {
 		topic  string
 		lately router.Lately

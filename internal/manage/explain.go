@@ -32,11 +32,12 @@ type reason struct {
 }
 
 type explanation struct {
-	Topic      string      `json:"topic" example:"0198c5f2-7d6e-7a10-8c3e-2f5b8e1d4a77"`
-	Version    string      `json:"version,omitempty" example:"k3j2h1-42" doc:"Of the newest document"`
-	Published  *time.Time  `json:"published,omitempty" doc:"When the newest document was published"`
-	Connection *connection `json:"connection,omitempty"`
-	Reasons    []reason    `json:"reasons" nullable:"false" doc:"Why nothing is or was sent, the weightiest first; empty: everything is as it should be"`
+	Topic       string      `json:"topic" example:"0198c5f2-7d6e-7a10-8c3e-2f5b8e1d4a77"`
+	Version     string      `json:"version,omitempty" example:"k3j2h1-42" doc:"Of the newest document"`
+	Published   *time.Time  `json:"published,omitempty" doc:"When the newest document was published"`
+	Subscribers int64       `json:"subscribers" example:"8" doc:"How many follow the topic now, on all nodes"`
+	Connection  *connection `json:"connection,omitempty"`
+	Reasons     []reason    `json:"reasons" nullable:"false" doc:"Why nothing is or was sent, the weightiest first; empty: everything is as it should be"`
 }
 
 const explainRules = "Reasons why subscribers get nothing, as far as the nodes know: what happened before one had to do with the topic, it does not."
@@ -88,7 +89,7 @@ func (a *api) explain(ctx context.Context, topicID string) (*explanation, error)
 		return nil, err
 	}
 	lately := a.Topics.Lately(topicID)
-	out := &explanation{Topic: topicID, Reasons: []reason{}}
+	out := &explanation{Topic: topicID, Subscribers: a.Connections.Subscribers(topicID), Reasons: []reason{}}
 	if !lately.Position.IsZero() {
 		out.Version, out.Published = lately.Position.String(), moment(lately.At)
 	}

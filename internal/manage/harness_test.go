@@ -346,3 +346,4 @@ func (s *streams) Cut(id string) bool {
 }
 
 func (s *streams) Refusals(string) []freshet.Refusal { return s.refused }
+func (s *streams) Subscribers(string) int64          { return 8 }

@@ -25,6 +25,7 @@ const (
 	askStream      = "stream"
 	askCut         = "cut"
 	askRefusals    = "refusals"
+	askSubscribers = "subscribers"
 	askLately      = "lately"
 	askFlush       = "flush"
 	everywhereWait = 2 * time.Second // for nodes that do not answer
@@ -104,6 +105,7 @@ func answerForStreams(nodes grid.Questions, node string, s *subscribe.Server) (s
 		}),
 		answerTo(nodes, askCut, func(_ context.Context, id string) (bool, error) { return s.Cut(id), nil }),
 		answerTo(nodes, askRefusals, func(_ context.Context, topicID string) ([]freshet.Refusal, error) { return s.Refusals(topicID), nil }),
+		answerTo(nodes, askSubscribers, func(_ context.Context, topicID string) (int64, error) { return s.Subscribers(topicID), nil }),
 	}
 	return func() {
 		for _, stop := range stops {
@@ -177,6 +179,14 @@ func (e everywhere) Refusals(topicID string) []freshet.Refusal {
 		}
 	}
 	return all
+}
+
+// Subscribers implements manage.Connections.
+func (e everywhere) Subscribers(topicID string) (n int64) {
+	for _, here := range askAll[int64](e, askSubscribers, topicID) {
+		n += here
+	}
+	return n
 }
 
 // Lately implements manage.Topics.

@@ -37,6 +37,22 @@ func (a *audience) matches(f freshet.ConnectionFilter) bool {
 	return (f.UserID == "" || f.UserID == a.userID) && (f.AppID == "" || f.AppID == a.appID) && (f.TopicID == "" || f.TopicID == a.topic.ID)
 }
 
+// Subscribers is how many follow a topic on this node now, also those who poll.
+func (s *Server) Subscribers(topicID string) (n int64) {
+	r := s.audience
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, a := range r.audiences {
+		if a.topic.ID != topicID {
+			continue
+		}
+		for _, g := range a.groups {
+			n += int64(g.members)
+		}
+	}
+	return n
+}
+
 // Connection returns one open stream.
 func (s *Server) Connection(id string) (freshet.Connection, bool) {
 	all := s.fanout.Conns(func(streams *fanout.Group) bool { _, ok := streams.Tag.(*group); return ok })

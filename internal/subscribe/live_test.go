@@ -31,6 +31,9 @@ func TestLiveStreamsAreListedAndCut(t *testing.T) {
 		if _, n := h.server.Live(freshet.ConnectionFilter{TopicID: other.ID}, 0, 10); n != 0 {
 			t.Errorf("%d streams of a topic without any", n)
 		}
+		if n, none := h.server.Subscribers(topic.ID), h.server.Subscribers(other.ID); n != 3 || none != 0 {
+			t.Errorf("%d and %d subscribers", n, none)
+		}
 		page, n := h.server.Live(freshet.ConnectionFilter{}, 1, 1)
 		if len(page) != 1 || n != 3 {
 			t.Errorf("a page of %d, %d in all", len(page), n)

@@ -194,6 +194,8 @@ export type Explanation = {
   published?: string;
   /** Why nothing is or was sent, the weightiest first; empty: everything is as it should be */
   reasons: Reason[];
+  /** How many follow the topic now, on all nodes */
+  subscribers: number;
   topic: string;
   /** Of the newest document */
   version?: string;
