@@ -265,6 +265,53 @@ func TestARenewalIsNotOverwrittenByWhatWasMadeBeforeIt(t *testing.T) {
 	})
 }
 
+// TestANamedDocumentIsPutOnce, however much is put after it, until its outcome is known otherwise.
+func TestANamedDocumentIsPutOnce(t *testing.T) {
+	forEachGrid(t, func(t *testing.T, g grid.Grid, p pace) {
+		named := func(expected freshet.Position, name string, noted ...string) (freshet.Position, error) {
+			return g.Put(t.Context(), "a", expected, grid.Document{Content: grid.Raw(name), At: time.Now(), Once: name, Noted: noted})
+		}
+		recall := func(name string, want freshet.Position) {
+			t.Helper()
+			if pos, err := g.Recall(t.Context(), "a", name); err != nil || pos != want {
+				t.Errorf("%s went to %v, %v; want %v", name, pos, err, want)
+			}
+		}
+		recall("x", freshet.Position{})
+		first, err := named(freshet.Position{}, "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		pos := first
+		for i := range 20 {
+			pos = put(t, g, "a", pos, fmt.Sprint(i))
+		}
+		recall("x", first)
+		for _, expected := range []freshet.Position{pos, first, {}} {
+			if at, err := named(expected, "x"); !errors.Is(err, grid.ErrRepeated) || at != first {
+				t.Errorf("once more, in place of %v: %v, %v", expected, at, err)
+			}
+		}
+		second, err := named(pos, "y", "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		recall("x", freshet.Position{})
+		recall("y", second)
+		if d := document(t, g, "a"); body(d) != "y" {
+			t.Errorf("the document is %s", body(d))
+		}
+		pos = second
+		for i := range 64 { // as many others as are remembered
+			if pos, err = named(pos, fmt.Sprint("other", i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		recall("y", freshet.Position{})
+		recall("other0", freshet.Position{Epoch: second.Epoch, Version: second.Version + 1})
+	})
+}
+
 func TestPresenceIsWhetherAnybodyIsThere(t *testing.T) {
 	forEachGrid(t, func(t *testing.T, g grid.Grid, p pace) {
 		var news []string

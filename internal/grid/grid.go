@@ -16,8 +16,8 @@ import (
 	"github.com/freshet-io/freshet"
 )
 
-// Grid is one engine: memory within a process, or a cluster's. Errors of kind freshet.Unavailable mean that the
-// outcome is unknown and that trying again can help.
+// Grid is one engine: memory within a process, or a cluster's. Errors of kind freshet.Unavailable mean that trying again can
+// help; those of writes that may have taken effect are ErrUnknown too.
 type Grid interface {
 	Documents
 	Presence
@@ -33,8 +33,11 @@ type Grid interface {
 // ErrConflict says that a topic's newest document is not the one that a Put expected: read again, and decide again.
 var ErrConflict = errors.New("grid: the document changed meanwhile")
 
-// ErrRepeated says that a document was put before, by the name that Once gives it; where it went is not known.
+// ErrRepeated says that a document was put before, by the name that Once gives it.
 var ErrRepeated = errors.New("grid: the document was put before")
+
+// ErrUnknown says that a write may have taken effect, or may not. Errors that are not so changed nothing.
+var ErrUnknown = errors.New("grid: the outcome is not known")
 
 // Documents keeps the newest document of each topic until its TTL.
 type Documents interface {
@@ -45,7 +48,12 @@ type Documents interface {
 	// Put stores doc as the topic's newest if expected still is, and returns its position; otherwise it returns
 	// ErrConflict. The zero expected means "no document". The grid chooses the position; versions rise within an
 	// epoch but need not be consecutive. Once Put returned nil the document is stored and ordered.
+	// If doc is named by Once and was put before, it returns ErrRepeated, and the position of that time.
 	Put(ctx context.Context, topic string, expected freshet.Position, doc Document) (freshet.Position, error)
+
+	// Recall returns where a document went that Once named, or the zero position if the topic does not remember it: it was not put, or too
+	// long ago.
+	Recall(ctx context.Context, topic, once string) (freshet.Position, error)
 
 	// Confirm returns nil if the topic's newest document surely is the one at pos, and ErrConflict if it may be another one.
 	// What a watch was told last is no proof: the next call may be late.
@@ -92,9 +100,12 @@ type Document struct {
 	Patch     []byte
 	PatchFrom freshet.Position
 
-	// Once names the publication, if it may come again because nobody knows whether it was stored. Put returns ErrRepeated if it was,
-	// in the last two minutes.
+	// Once names the publication, if it may come again because nobody knows whether it was stored. The topic remembers it for a day, with
+	// its document, unless 64 others were put meanwhile that are not noted either.
 	Once string
+
+	// Noted are names of earlier publications that need not be remembered any longer, because their outcome is known otherwise.
+	Noted []string
 
 	// Trace is the traceparent of the publication, for nodes that follow it to their subscribers; empty if nobody does. It reaches
 	// watches that are told of a new document, and need not be part of what is read.

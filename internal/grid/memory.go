@@ -45,6 +45,7 @@ type slot struct {
 	mu      sync.Mutex // held while watches are called: that makes their order the order of Puts
 	doc     Document
 	size    int64 // of doc, as it was told to Memory.held
+	onces   onces
 	watches map[*watch]struct{}
 	expiry  *time.Timer
 }
@@ -80,13 +81,14 @@ func (m *Memory) Put(_ context.Context, topic string, expected freshet.Position,
 	defer m.release(topic, s)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if pos, is := s.onces.find(doc.Once); is {
+		return pos, ErrRepeated
+	}
 	if s.doc.Position != expected || !doc.isFrom(s.doc.At) {
 		return freshet.Position{}, ErrConflict
 	}
-	if doc.Once != "" && !m.values.once(doc.Once) {
-		return freshet.Position{}, ErrRepeated
-	}
 	doc.Position = m.position(expected, doc.Renewal)
+	s.onces = s.onces.with(&doc, doc.Position)
 	s.doc = doc
 	m.arm(topic, s)
 	s.announce()
@@ -107,6 +109,16 @@ func (m *Memory) Measure(ctx context.Context, topics []string, _ *Lengths) (sum 
 		sum += doc.length()
 	}
 	return sum, nil
+}
+
+// Recall implements Documents.
+func (m *Memory) Recall(_ context.Context, topic, once string) (freshet.Position, error) {
+	s := m.acquire(topic)
+	defer m.release(topic, s)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pos, _ := s.onces.find(once)
+	return pos, nil
 }
 
 // Refresh implements Documents. Watches are told inside Put.
@@ -254,7 +266,7 @@ func (m *Memory) drop(s *slot) {
 	if s.doc.IsZero() {
 		return
 	}
-	s.doc = Document{}
+	s.doc, s.onces = Document{}, nil
 	s.announce()
 	m.count(s)
 }

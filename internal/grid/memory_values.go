@@ -119,23 +119,6 @@ func (v *values) held(name string, now time.Time) string {
 	return ""
 }
 
-// onceFor is how long the name of a document that was put is remembered.
-const onceFor = 2 * time.Minute
-
-// once reports whether nothing of this name was put before, and remembers that it is now.
-func (v *values) once(name string) bool {
-	name = "put/" + name
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	now := time.Now()
-	if v.held(name, now) != "" {
-		return false
-	}
-	v.claims[name] = &claim{"put", now.Add(onceFor)}
-	v.sweep(now)
-	return true
-}
-
 // Value implements Claims.
 func (m *Memory) Value(_ context.Context, name string) (string, error) {
 	v := &m.values

@@ -63,6 +63,7 @@ type NATS struct {
 	opts       NATSOptions
 	log        *slog.Logger
 	node       string
+	writer     uint32 // its short name in documents
 	conn       *nats.Conn
 	maxPayload int
 	inbox      []chan *nats.Msg // news of documents, one for each worker; a topic always has the same
@@ -131,6 +132,7 @@ func newNATS(opts NATSOptions) *NATS {
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}
+	n.writer = writerOf(n.node)
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	n.epochs.salt = newSalt(4)
 	n.repairs.init()

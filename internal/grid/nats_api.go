@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -34,7 +35,6 @@ const (
 	codeWrongSequence  = 10071
 	codeBusySubject    = 10164 // another write to the subject is under way
 	codeTooLarge       = 10054
-	codeUnderWay       = 10158 // a message of the same name is being stored
 	codeOverlap        = 10065 // of the subjects of two streams
 	codeReplicas       = 10074 // one server alone keeps one copy
 )
@@ -82,12 +82,17 @@ type write struct {
 	ttl      time.Duration
 	trace    string // of the publication, if somebody follows it
 	length   int    // of the document, if it is one
-	once     string // a name under which the server stores one message only, for two minutes
+	onces    string // names of publications that the document remembers
+	writers  string // who wrote it, and its predecessors
+	by       *byline
 	body     []byte
 }
 
-// traceHeader has the name and form that other programs on the same servers know.
-const traceHeader = "traceparent"
+const (
+	traceHeader   = "traceparent" // the name and form that other programs on the same servers know
+	onceHeader    = "freshet-once"
+	writersHeader = "freshet-writers"
+)
 
 // lengthHeader has the length of the document, which items in steps do not tell. Nodes that know nothing of it overlook it.
 const lengthHeader = "Freshet-Length"
@@ -107,11 +112,10 @@ func (w *write) message() *nats.Msg {
 		seconds := int64((max(w.ttl, minTTL) + time.Second - 1) / time.Second)
 		msg.Header["Nats-TTL"] = []string{strconv.FormatInt(seconds, 10)}
 	}
-	if w.once != "" {
-		msg.Header[nats.MsgIdHdr] = []string{w.once}
-	}
-	if w.trace != "" {
-		msg.Header[traceHeader] = []string{w.trace}
+	for _, h := range [...][2]string{{traceHeader, w.trace}, {onceHeader, w.onces}, {writersHeader, w.writers}} {
+		if h[1] != "" {
+			msg.Header[h[0]] = []string{h[1]}
+		}
 	}
 	if w.length > 0 {
 		msg.Header[lengthHeader] = []string{strconv.Itoa(w.length)}
@@ -128,18 +132,14 @@ func (n *NATS) publish(ctx context.Context, w *write) (seq uint64, err error) {
 		return 0, err
 	}
 	var ack struct {
-		Error     *apiError `json:"error"`
-		Seq       uint64    `json:"seq"`
-		Duplicate bool      `json:"duplicate"`
+		Error *apiError `json:"error"`
+		Seq   uint64    `json:"seq"`
 	}
 	if err := json.Unmarshal(answer.Data, &ack); err != nil {
 		return 0, err
 	}
 	if ack.Error != nil {
 		return 0, ack.Error
-	}
-	if ack.Duplicate {
-		return ack.Seq, ErrRepeated
 	}
 	return ack.Seq, nil
 }
@@ -148,7 +148,8 @@ func (n *NATS) publish(ctx context.Context, w *write) (seq uint64, err error) {
 var errOvertaken = errors.New("grid: written, and replaced already")
 
 // store writes until the outcome is known: nil, ErrConflict if the subject's last sequence is another one, errOvertaken, or an
-// error of kind Unavailable if it cannot be known in time. m must be the first mark in the body.
+// error of kind Unavailable if it could not be stored in time; that is ErrUnknown too if it may have been. m must be the first mark in
+// the body.
 //
 // A refusal is not yet an outcome. Who was the leader, was cut off and does not know yet that there is another one gets every
 // message as well, and refuses it before the other one has stored it.
@@ -156,20 +157,21 @@ func (n *NATS) store(ctx context.Context, w *write, m mark) (seq uint64, err err
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	unanswered := false // whether there were tries that may have been stored long ago
+	giveUp := func(err error) error {
+		if unanswered {
+			return unclear(err)
+		}
+		return unknown(err)
+	}
 	for try := 0; ; try++ {
 		seq, err = n.publish(ctx, w)
 		last, conflict := refused(err, w.expected)
 		switch {
 		case err == nil:
 			return seq, nil
-		case errors.Is(err, ErrRepeated):
-			if seq, err := n.whose(ctx, w, m, seq); err == nil || errors.Is(err, errOvertaken) {
-				return seq, err // by an earlier try of our own
-			}
-			return 0, ErrRepeated
-		case hasCode(err, codeBusySubject), hasCode(err, codeUnderWay):
+		case hasCode(err, codeBusySubject):
 			if !pause(ctx, time.Duration(1+rand.IntN(4))*time.Millisecond) {
-				return 0, unknown(err)
+				return 0, giveUp(err)
 			}
 			continue
 		case conflict && w.checked != "" && (last > w.expected || try == proofTries):
@@ -193,16 +195,16 @@ func (n *NATS) store(ctx context.Context, w *write, m mark) (seq uint64, err err
 			e := freshet.Wrap(freshet.Unavailable, err, "The NATS servers have no room for this; see grid.max_bytes and what the servers may store")
 			e.RetryAfter = roomRetry
 			return 0, e
-		case errors.Is(err, nats.ErrNoResponders):
-			// Nobody took it, so it cannot take effect later.
+		case errors.Is(err, nats.ErrNoResponders), errors.Is(err, nats.ErrReconnectBufExceeded):
+			// Nobody took it, or it was not even sent, so it cannot take effect later.
 		case isAPI(err):
-			return 0, unknown(err)
+			return 0, giveUp(err)
 		default:
 			unanswered = true
 		}
 		n.lost.Store(true)
 		if !pause(ctx, backoff(try)) {
-			return 0, unknown(err)
+			return 0, giveUp(err)
 		}
 	}
 }
@@ -214,7 +216,7 @@ var errTooFar = errors.New("the subject moved on too far to tell")
 func (n *NATS) whose(ctx context.Context, w *write, m mark, last uint64) (uint64, error) {
 	msg, err := n.lastFrom(ctx, w.subject, last)
 	if err != nil {
-		return 0, err
+		return 0, unclear(err)
 	}
 	marks, _, _ := unseal(msg.data) // nothing there, or nothing readable, has no marks
 	switch at := slices.Index(marks, m); {
@@ -225,7 +227,14 @@ func (n *NATS) whose(ctx context.Context, w *write, m mark, last uint64) (uint64
 	case w.replaces != 0 && slices.Contains(marks, w.replaces), w.replaces == 0 && len(marks) > 0 && len(marks) < maxMarks:
 		return 0, ErrConflict // all writes since are known, and this one is not among them
 	}
-	return 0, unknown(errTooFar)
+	if w.by != nil {
+		if newest, ok := w.by.newest(msg); ok && newest == m {
+			return 0, errOvertaken
+		} else if ok {
+			return 0, ErrConflict
+		}
+	}
+	return 0, unclear(errTooFar)
 }
 
 func isAPI(err error) bool {
@@ -238,6 +247,9 @@ func unknown(err error) error {
 	e.RetryAfter = time.Second
 	return e
 }
+
+// unclear is unknown for a write that may have taken effect.
+func unclear(err error) error { return unknown(fmt.Errorf("%w: %w", ErrUnknown, err)) }
 
 func backoff(try int) time.Duration {
 	d := min(20*time.Millisecond<<min(try, 4), 250*time.Millisecond)
@@ -260,8 +272,17 @@ type message struct {
 	subject string
 	seq     uint64
 	data    []byte
-	trace   string // of the publication, if somebody follows it
-	length  int    // of the document, if it is one; 0 if the message does not say
+	header  nats.Header // nil if none of ours is in it
+}
+
+// record reads the message of a topic.
+func (m *message) record() (*record, error) {
+	rec, err := decodeRecord(m.data)
+	if err == nil && m.header != nil {
+		rec.trace, rec.onces, rec.writers = m.header.Get(traceHeader), parseOnces(m.header.Get(onceHeader)), parseWriters(m.header.Get(writersHeader))
+		rec.length = lengthIn(m.header)
+	}
+	return rec, err
 }
 
 // last asks the leader for the newest message of a subject, again and again until it answers.
@@ -316,13 +337,13 @@ func (n *NATS) lastOnce(ctx context.Context, stream, subject string) (message, e
 		return message{}, nil
 	}
 	m := answer.Message
-	header := headerIn(m.Header)
-	return message{m.Subject, m.Seq, m.Data, header.Get(traceHeader), lengthIn(header)}, err
+	return message{m.Subject, m.Seq, m.Data, headerIn(m.Header)}, err
 }
 
-// headerIn reads headers as they stand on the wire. Those that have nothing for us are not taken apart.
+// headerIn reads headers as they stand on the wire. Most of those that are not of documents have none of ours and are not taken apart.
 func headerIn(raw []byte) nats.Header {
-	if !bytes.Contains(raw, []byte(traceHeader)) && !bytes.Contains(raw, []byte(lengthHeader)) {
+	ours := func(name string) bool { return bytes.Contains(raw, []byte(name)) }
+	if !slices.ContainsFunc([]string{traceHeader, onceHeader, writersHeader, lengthHeader}, ours) {
 		return nil
 	}
 	header, err := nats.DecodeHeadersMsg(raw)
@@ -385,7 +406,7 @@ func (n *NATS) batch(ctx context.Context, stream string, request any, each func(
 		switch status := msg.Header.Get("Status"); status {
 		case "":
 			seq, _ := strconv.ParseUint(msg.Header.Get("Nats-Sequence"), 10, 64)
-			each(message{msg.Header.Get("Nats-Subject"), seq, msg.Data, msg.Header.Get(traceHeader), lengthIn(msg.Header)})
+			each(message{msg.Header.Get("Nats-Subject"), seq, msg.Data, msg.Header})
 		case "204": // the end
 			upTo, _ = strconv.ParseUint(msg.Header.Get("Nats-UpTo-Sequence"), 10, 64)
 			return upTo, nil

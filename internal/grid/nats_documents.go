@@ -67,6 +67,14 @@ func (h *held) isAt(expected freshet.Position, next *Document) bool {
 	return h.known && h.pos() == expected && (h.none() || next.isFrom(h.rec.at))
 }
 
+// onces are what the message remembers, also if its document expired.
+func (h *held) onces() onces {
+	if h.rec == nil {
+		return nil
+	}
+	return h.rec.onces
+}
+
 func (h *held) mark() mark {
 	if h.rec == nil {
 		return 0
@@ -242,11 +250,10 @@ func (n *NATS) read(ctx context.Context, s *topicSlot) (*record, uint64, Content
 		if err != nil {
 			return nil, 0, nil, err
 		}
-		rec, err := decodeRecord(msg.data)
+		rec, err := msg.record()
 		if err != nil {
 			return nil, 0, nil, freshet.Wrap(freshet.Internal, err, "A document in the cluster cannot be read")
 		}
-		rec.trace, rec.length = msg.trace, msg.length
 		content, err := n.content(ctx, s.topic, rec)
 		if errors.Is(err, errParts) {
 			continue // replaced meanwhile
@@ -338,6 +345,9 @@ func (n *NATS) Put(ctx context.Context, topic string, expected freshet.Position,
 				return freshet.Position{}, err
 			}
 		}
+		if pos, is := h.onces().find(doc.Once); is {
+			return pos, ErrRepeated
+		}
 		if !h.isAt(expected, &doc) {
 			return freshet.Position{}, ErrConflict
 		}
@@ -351,6 +361,18 @@ func (n *NATS) Put(ctx context.Context, topic string, expected freshet.Position,
 		}
 	}
 	return freshet.Position{}, ErrConflict
+}
+
+// Recall implements Documents.
+func (n *NATS) Recall(ctx context.Context, topic, once string) (freshet.Position, error) {
+	s, err := n.acquire(topic)
+	if err != nil {
+		return freshet.Position{}, err
+	}
+	defer n.release(s)
+	h, err := n.look(ctx, s)
+	pos, _ := h.onces().find(once)
+	return pos, err
 }
 
 // look brings what is held up to date.
@@ -376,7 +398,9 @@ func (n *NATS) put(ctx context.Context, s *topicSlot, h held, doc Document) (fre
 	s.own[m] = &doc
 	s.mu.Unlock()
 	w := n.docWrite(s, rec, h.seq, h.mark())
-	w.once = doc.Once
+	if !h.none() {
+		w.by = &byline{n.writer, h.rec.pos.Epoch}
+	}
 	seq, err := n.store(ctx, w, m)
 	s.mu.Lock()
 	delete(s.own, m)
@@ -390,6 +414,10 @@ func (n *NATS) put(ctx context.Context, s *topicSlot, h held, doc Document) (fre
 	if errors.Is(err, errOvertaken) {
 		err = nil // it was stored, in order
 	}
+	if errors.Is(err, ErrUnknown) {
+		err = freshet.Wrap(freshet.Unavailable, err, "The cluster did not say in time whether the publication was stored; read the document before you publish it again, "+
+			"or repeat it with the same Idempotency-Key if it had one")
+	}
 	if err != nil {
 		return freshet.Position{}, err
 	}
@@ -398,6 +426,17 @@ func (n *NATS) put(ctx context.Context, s *topicSlot, h held, doc Document) (fre
 
 // successor is the record that comes after the held one, without its content.
 func (n *NATS) successor(h *held, doc Document, m mark) *record {
+	rec := n.next(h, doc, m)
+	rec.onces = h.onces().with(&doc, rec.pos)
+	var before writers
+	if h.rec != nil {
+		before = h.rec.writers
+	}
+	rec.writers = before.with(n.writer, m)
+	return rec
+}
+
+func (n *NATS) next(h *held, doc Document, m mark) *record {
 	rec := &record{at: doc.At, marks: []mark{m}, length: doc.Length, trace: doc.Trace}
 	if h.rec != nil {
 		rec.marks = follow(m, h.rec.marks)
@@ -424,7 +463,8 @@ func (n *NATS) successor(h *held, doc Document, m mark) *record {
 const ttlSlack = time.Minute
 
 func (n *NATS) docWrite(s *topicSlot, rec *record, expected uint64, replaces mark) *write {
-	w := &write{subject: s.subject, expected: expected, replaces: replaces, trace: rec.trace, length: rec.length, body: rec.encode()}
+	w := &write{subject: s.subject, expected: expected, replaces: replaces, body: rec.encode(),
+		trace: rec.trace, length: rec.length, onces: rec.onces.String(), writers: rec.writers.String()}
 	if n.opts.MessageTTL > 0 {
 		w.ttl = max(0, rec.at.Add(n.opts.MessageTTL).Sub(n.Now())) + ttlSlack
 	}
@@ -518,7 +558,7 @@ func (n *NATS) hear(inbox <-chan *nats.Msg) {
 			return
 		case msg := <-inbox:
 			seq, _ := strconv.ParseUint(msg.Header.Get("Nats-Sequence"), 10, 64)
-			n.news(message{msg.Subject, seq, msg.Data, msg.Header.Get(traceHeader), lengthIn(msg.Header)})
+			n.news(message{msg.Subject, seq, msg.Data, msg.Header})
 		}
 	}
 }
@@ -548,12 +588,11 @@ func (n *NATS) news(msg message) {
 	if err == nil && len(marks) > 0 {
 		mine = s.own[marks[0]]
 	}
-	rec, err := decodeRecord(msg.data)
+	rec, err := msg.record()
 	if err != nil {
 		n.log.Error("news of a document cannot be read", "topic", s.topic, "err", err)
 		return
 	}
-	rec.trace, rec.length = msg.trace, msg.length
 	switch s.held.relation(rec, msg.seq) {
 	case same:
 	case backwards:

@@ -2,6 +2,7 @@ package grid_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -28,6 +29,8 @@ type link struct {
 	over  bool
 	conns []net.Conn
 	taken int // connections
+
+	deaf, mute int // up to which connection nothing comes from the server, or gets to it
 }
 
 func newLink(t *testing.T, target string) *link {
@@ -92,11 +95,17 @@ func (l *link) connections() int {
 	return l.taken
 }
 
+// loseAnswers keeps what servers say from the connections that there are; those that come are not concerned.
+func (l *link) loseAnswers() { l.set(func() { l.deaf = l.taken }) }
+
+// loseAll lets nothing through on the connections that there are.
+func (l *link) loseAll() { l.set(func() { l.deaf, l.mute = l.taken, l.taken }) }
+
 // passable waits for light and reports whether there ever will be.
-func (l *link) passable() bool {
+func (l *link) passable(isBarred func() bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.dark && !l.over {
+	for (l.dark || isBarred != nil && isBarred()) && !l.over {
 		l.lit.Wait()
 	}
 	return !l.over
@@ -105,7 +114,7 @@ func (l *link) passable() bool {
 func (l *link) carry(here net.Conn) {
 	defer here.Close()
 	_ = here.(*net.TCPConn).SetReadBuffer(64 << 10) // so that whoever writes into the dark notices soon
-	if !l.passable() {
+	if !l.passable(nil) {
 		return
 	}
 	there, err := net.Dial("tcp", l.target)
@@ -113,25 +122,30 @@ func (l *link) carry(here net.Conn) {
 		return
 	}
 	defer there.Close()
-	l.set(func() { l.conns, l.taken = append(l.conns, here, there), l.taken+1 })
+	var number int
+	l.set(func() {
+		l.conns, l.taken = append(l.conns, here, there), l.taken+1
+		number = l.taken
+	})
 	var both sync.WaitGroup
-	for _, way := range [][2]net.Conn{{here, there}, {there, here}} {
-		both.Go(func() {
-			defer way[0].Close()
-			defer way[1].Close()
-			buffer := make([]byte, 32<<10)
-			for l.passable() {
-				n, err := way[0].Read(buffer)
-				if err != nil || !l.passable() {
-					return
-				}
-				if _, err := way[1].Write(buffer[:n]); err != nil {
-					return
-				}
-			}
-		})
-	}
+	both.Go(func() { l.pass(here, there, func() bool { return number <= l.mute }) })
+	both.Go(func() { l.pass(there, here, func() bool { return number <= l.deaf }) })
 	both.Wait()
+}
+
+func (l *link) pass(from, to net.Conn, isBarred func() bool) {
+	defer from.Close()
+	defer to.Close()
+	buffer := make([]byte, 32<<10)
+	for l.passable(isBarred) {
+		n, err := from.Read(buffer)
+		if err != nil || !l.passable(isBarred) {
+			return
+		}
+		if _, err := to.Write(buffer[:n]); err != nil {
+			return
+		}
+	}
 }
 
 // before waits as eventually does, but for something that an older rule brings about too, only too late.
@@ -276,5 +290,52 @@ func TestNobodyIsMissedWhileTheServersRestart(t *testing.T) {
 			slow.goLight() // only now the other one gets a connection
 		}
 		back = is && err == nil
+	}
+}
+
+// TestAWriterWithoutAnAnswerFindsOutWhatBecameOfItsDocument, however many others were put meanwhile.
+func TestAWriterWithoutAnAnswerFindsOutWhatBecameOfItsDocument(t *testing.T) {
+	t.Parallel()
+	for name, isStored := range map[string]bool{"it was stored": true, "it was not": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, err := server()
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := newLink(t, s.URL())
+			prefix := newPrefix()
+			here, there := openNATS(t, grid.NATSOptions{Prefix: prefix, URL: l.url()}), openNATS(t, grid.NATSOptions{Prefix: prefix})
+			watch(t, here, "a")
+			seen := watch(t, there, "a")
+			pos := put(t, here, "a", freshet.Position{}, "first")
+			eventually(t, func() bool { return seen.last().Position == pos })
+			others := func() {
+				for i, at := 0, seen.last().Position; i < 20; i++ {
+					at = put(t, there, "a", at, strconv.Itoa(i))
+				}
+			}
+			if isStored {
+				l.loseAnswers()
+			} else {
+				l.loseAll()
+				others()
+			}
+			result := make(chan error)
+			go func() {
+				_, err := here.Put(t.Context(), "a", pos, grid.Document{Content: grid.Raw("mine"), At: time.Now()})
+				result <- err
+			}()
+			if isStored {
+				eventually(t, func() bool { return body(seen.last()) == "mine" })
+				others()
+			}
+			switch err := <-result; {
+			case isStored && err != nil:
+				t.Errorf("it was stored: %v", err)
+			case !isStored && !errors.Is(err, grid.ErrConflict):
+				t.Errorf("it was not stored: %v", err)
+			}
+		})
 	}
 }

@@ -71,7 +71,7 @@ func (n *NATS) measureStream(ctx context.Context, stream string, topics []string
 
 // measure says how long the document in a message is.
 func (n *NATS) measure(msg message) measured {
-	m := measured{bytes: int64(msg.length), upTo: msg.seq}
+	m := measured{bytes: int64(lengthIn(msg.header)), upTo: msg.seq}
 	gone, at, err := peekRecord(msg.data)
 	if err != nil || gone {
 		return measured{upTo: msg.seq}

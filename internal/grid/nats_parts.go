@@ -31,6 +31,8 @@ const (
 // errParts says that parts are gone.
 var errParts = errors.New("grid: parts of a document are missing")
 
+var errLostPart = errors.New("a part of the document was not stored in time")
+
 // fill gives the record its content: the whole document, or what changed. It reports whether older parts are of no use any
 // more.
 func (n *NATS) fill(ctx context.Context, s *topicSlot, h *held, rec *record, doc Document) (cleanUp bool, err error) {
@@ -114,7 +116,11 @@ func (n *NATS) upload(ctx context.Context, topic string, all []byte) (blob, erro
 		if n.opts.MessageTTL > 0 {
 			w.ttl = 2*n.opts.MessageTTL + 2*ttlSlack
 		}
-		if _, err := n.store(ctx, w, 0); err != nil {
+		_, err := n.store(ctx, w, 0)
+		if errors.Is(err, ErrUnknown) {
+			err = unknown(errLostPart) // nothing refers to it, so nothing changed
+		}
+		if err != nil {
 			return b, err
 		}
 	}

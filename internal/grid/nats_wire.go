@@ -67,8 +67,12 @@ type record struct {
 
 	change changeKind // from the version before
 	patch  []byte
-	length int    // of the document; it stands in the header of the message, too
-	trace  string // of the publication; it stands in the header of the message, where nodes that know nothing of it overlook it
+
+	// What stands in the header of the message, where nodes that know nothing of it overlook it.
+	length  int    // of the document
+	trace   string // of the publication
+	onces   onces
+	writers writers
 
 	base     blob
 	baseAt   time.Time // when the base was written

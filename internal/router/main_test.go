@@ -196,7 +196,7 @@ func TestAPublicationWhoseNodeDiedIsNotMadeTwice(t *testing.T) {
 	r := router.New(g, router.Options{})
 	defer r.Close()
 	topic := freshet.Topic{ID: freshet.NewID(), Publisher: freshet.Publisher{Type: freshet.HTTPPost, Payload: freshet.Payload{Type: freshet.PayloadSnapshot}}}
-	publish := func(p router.Publication) router.Outcome {
+	publishBy := func(r *router.Router, p router.Publication) router.Outcome {
 		t.Helper()
 		out, err := r.Publish(t.Context(), &topic, p)
 		if err != nil {
@@ -204,11 +204,14 @@ func TestAPublicationWhoseNodeDiedIsNotMadeTwice(t *testing.T) {
 		}
 		return out
 	}
+	publish := func(p router.Publication) router.Outcome { t.Helper(); return publishBy(r, p) }
 	add := func(value int, key string) router.Publication {
 		return router.Publication{Body: fmt.Appendf(nil, `[{"op":"add","path":"/-","value":%d}]`, value), Form: router.JSONPatch, IdempotencyKey: key}
 	}
 	publish(router.Publication{Body: []byte(`[]`)})
-	publish(add(1, "key"))
+	dead := router.New(&dying{Grid: g}, router.Options{})
+	defer dead.Close()
+	publishBy(dead, add(1, "key"))
 	want := `[1`
 	for i := range 20 {
 		publish(add(2+i, ""))

@@ -1,11 +1,15 @@
 package router_test
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/grid"
 	"github.com/freshet-io/freshet/internal/router"
 )
@@ -51,4 +55,108 @@ func TestAPublicationThatTakesLongIsNotMadeTwice(t *testing.T) {
 	if fmt.Sprint(outcomes[0].Replayed, outcomes[1].Replayed) == "false false" {
 		t.Errorf("the outcomes are %+v", outcomes)
 	}
+}
+
+// dying is the grid of a node that dies, or gets no answer, when it has stored a publication.
+type dying struct {
+	grid.Grid
+	isUnknown bool // whether it lives to say that it does not know
+	isEarly   bool // whether it has not even stored it
+}
+
+func (g *dying) Put(ctx context.Context, topic string, expected freshet.Position, doc grid.Document) (freshet.Position, error) {
+	if g.isEarly {
+		return freshet.Position{}, freshet.Errorf(freshet.Unavailable, "dead")
+	}
+	pos, err := g.Grid.Put(ctx, topic, expected, doc)
+	if err == nil && g.isUnknown {
+		return freshet.Position{}, freshet.Wrap(freshet.Unavailable, grid.ErrUnknown, "no answer")
+	}
+	return pos, err
+}
+
+func (g *dying) Swap(ctx context.Context, name, old, new string, ttl time.Duration) (string, error) {
+	if old != "" && !g.isUnknown {
+		return "", freshet.Errorf(freshet.Unavailable, "dead")
+	}
+	return g.Grid.Swap(ctx, name, old, new, ttl)
+}
+
+// TestAPublicationWhoseNodeDiedIsKnownForADay, whatever was published since, and also if it could not be made again.
+func TestAPublicationWhoseNodeDiedIsKnownForADay(t *testing.T) {
+	for name, p := range map[string]router.Publication{
+		"a patch":                    {Form: router.JSONPatch, Body: []byte(`[{"op":"add","path":"/log/-","value":"payment"}]`)},
+		"a patch that applies once":  {Form: router.JSONPatch, Body: []byte(`[{"op":"remove","path":"/once"},{"op":"add","path":"/log/-","value":"payment"}]`)},
+		"with a condition":           {Form: router.Whole, Body: []byte(`{"log":["payment"]}`), Match: []router.Match{{Version: 1}}},
+		"what changes nothing":       {Form: router.Whole, Body: []byte(`{"log":[],"once":1}`)},
+		"what nobody knows is there": {Form: router.MergePatch, Body: []byte(`{"log":["payment"]}`)},
+	} {
+		for _, isUnknown := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", unknown ", isUnknown), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					memory := grid.NewMemory(grid.MemoryOptions{})
+					defer memory.Close()
+					here, there := router.New(memory, router.Options{}), router.New(&dying{Grid: memory, isUnknown: isUnknown}, router.Options{})
+					defer here.Close()
+					topic := newTopic(t, "snapshot")
+					publish := func(r *router.Router, p router.Publication) (router.Outcome, error) {
+						p.Body = slices.Clone(p.Body)
+						return r.Publish(t.Context(), &topic, p)
+					}
+					if _, err := publish(here, router.Publication{Body: []byte(`{"log":[],"once":1}`)}); err != nil {
+						t.Fatal(err)
+					}
+					p.IdempotencyKey = "4711"
+					if _, err := publish(there, p); (err != nil) != isUnknown {
+						t.Fatalf("the first time: %v", err)
+					}
+					there.Close()
+					stored, at, err := here.Document(t.Context(), topic)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for i := range 100 {
+						if _, err := publish(here, router.Publication{Form: router.MergePatch, Body: fmt.Appendf(nil, `{"n":%d}`, i), IdempotencyKey: fmt.Sprint(i)}); err != nil {
+							t.Fatal(err)
+						}
+					}
+					time.Sleep(23 * time.Hour)
+					before, _, _ := here.Document(t.Context(), topic)
+					for range 2 {
+						out, err := publish(here, p)
+						if err != nil || !out.Replayed || out.Position != at {
+							t.Errorf("repeated: %+v, %v; it went to %v", out, err, at)
+						}
+					}
+					if after, _, err := here.Document(t.Context(), topic); err != nil || string(after) != string(before) {
+						t.Errorf("%s was stored, then there was %s, and repeating it made %s, %v", stored, before, after, err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestAPublicationWhoseNodeDiedTooEarlyIsMadeByTheNext: it waits for the first, which is no reason to call it old.
+func TestAPublicationWhoseNodeDiedTooEarlyIsMadeByTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := grid.NewMemory(grid.MemoryOptions{})
+		defer memory.Close()
+		topic := newTopic(t, "snapshot")
+		publish := func(g grid.Grid, p router.Publication) (router.Outcome, error) {
+			r := router.New(g, router.Options{})
+			defer r.Close()
+			return r.Publish(t.Context(), &topic, p)
+		}
+		if _, err := publish(memory, router.Publication{Body: []byte(`1`)}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := publish(&dying{Grid: memory, isEarly: true}, router.Publication{Body: []byte(`2`), IdempotencyKey: "key"}); err == nil {
+			t.Fatal("it was stored")
+		}
+		out, err := publish(memory, router.Publication{Body: []byte(`2`), IdempotencyKey: "key"})
+		if err != nil || out.Replayed || !out.Changed {
+			t.Errorf("got %+v, %v", out, err)
+		}
+	})
 }

@@ -34,6 +34,7 @@ type Publication struct {
 	// IdempotencyKey, unless empty, makes repetitions of the same publication within 24 hours do nothing.
 	IdempotencyKey string
 	once           string // the same for all its repetitions
+	isRepeated     bool   // it may have been stored before
 
 	// Quota, unless nil, is asked for room before the publication changes how long the topic's document is.
 	Quota Quota

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,11 +42,30 @@ func (r *Router) Publish(ctx context.Context, topic *freshet.Topic, p Publicatio
 	if err != nil || earlier != nil {
 		return deref(earlier), err
 	}
-	p.once = claim.name + "/" + claim.body
+	p.once, p.isRepeated = claim.name+"/"+claim.body, claim.isRepeated
+	p.received = p.received.Add(min(claim.waited, claimPatience)) // which is no sign of a cluster that does not answer
 	out, err := r.publish(ctx, topic, p)
-	claim.settle(ctx, out, err)
+	if claim.settle(ctx, out, err) {
+		r.noted(topic.ID, p.once)
+	}
 	return out, err
 }
+
+// noted lets the next publication to a topic drop a name that need not be remembered with the document any more.
+func (r *Router) noted(topicID, once string) {
+	r.mu.Lock()
+	t := r.topics[topicID]
+	r.mu.Unlock()
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.noted = append(t.noted[max(0, len(t.noted)+1-maxNoted):], once)
+}
+
+// maxNoted is more than the grid remembers.
+const maxNoted = 64
 
 func (r *Router) publish(ctx context.Context, topic *freshet.Topic, p Publication) (Outcome, error) {
 	t, _, err := r.host(ctx, topic)
@@ -69,6 +89,12 @@ func (r *Router) publishTo(ctx context.Context, t *topic, p Publication, force b
 	defer t.settle()
 	t.publishing.Lock()
 	defer t.publishing.Unlock()
+	if p.isRepeated { // before anything that could refuse it, such as a patch that applies only once
+		pos, err := r.grid.Recall(ctx, t.id, p.once)
+		if err != nil || !pos.IsZero() {
+			return Outcome{Position: pos, Replayed: err == nil}, err
+		}
+	}
 	for race := range maxRaces {
 		out, err := t.publish(ctx, p, force)
 		// What this node holds may be old, so a refusal because of it is looked at twice.
@@ -103,7 +129,7 @@ func dependsOnHeld(err error) bool {
 // publish tries once. The caller holds t.publishing.
 func (t *topic) publish(ctx context.Context, p Publication, force bool) (Outcome, error) {
 	t.mu.Lock()
-	held, pos, at, cursor := t.state, t.pos, t.at, t.cursor
+	held, pos, at, cursor, noted := t.state, t.pos, t.at, t.cursor, t.noted
 	t.mu.Unlock()
 	if !matches(p.Match, pos) {
 		return Outcome{}, freshet.Errorf(freshet.PreconditionFailed, "The newest document is another one than If-Match asks for")
@@ -129,7 +155,7 @@ func (t *topic) publish(ctx context.Context, p Publication, force bool) (Outcome
 			return Outcome{Position: pos, Dropped: true}, nil
 		}
 	}
-	doc := grid.Document{Content: t.contentOf(next.State, held), Length: lengthOf(next.State), At: now, Since: t.madeFrom(at), Patch: next.Change.Patch, PatchFrom: pos, Once: p.once}
+	doc := grid.Document{Content: t.contentOf(next.State, held), Length: lengthOf(next.State), At: now, Since: t.madeFrom(at), Patch: next.Change.Patch, PatchFrom: pos, Once: p.once, Noted: noted}
 	if next.Change.Kind != jsonpatch.Same {
 		if err := t.makeRoom(held, next.State); err != nil {
 			return Outcome{}, err
@@ -142,7 +168,7 @@ func (t *topic) publish(ctx context.Context, p Publication, force bool) (Outcome
 		if !next.Since.IsZero() {
 			since = next.Since // items expire one by one, however busy the others are
 		}
-		if !t.dueForRenewal(since, now) {
+		if p.once == "" && !t.dueForRenewal(since, now) { // what has a name must be stored, to be known when it comes again
 			return Outcome{Position: pos}, t.router.grid.Confirm(ctx, t.id, pos)
 		}
 		doc.Renewal = true
@@ -157,11 +183,12 @@ func (t *topic) publish(ctx context.Context, p Publication, force bool) (Outcome
 	doc.Position, err = t.put(ctx, span, pos, cursor, doc)
 	settle(err)
 	if errors.Is(err, grid.ErrRepeated) {
-		return Outcome{Replayed: true}, nil // whoever stored it did not live to say where
+		return Outcome{Position: doc.Position, Replayed: true}, nil // whoever stored it did not live to say so
 	}
 	if err != nil {
 		return Outcome{}, err
 	}
+	t.forgetNoted(noted)
 	return Outcome{Position: doc.Position, Changed: !doc.Renewal}, nil
 }
 
@@ -197,6 +224,13 @@ func (t *topic) put(ctx context.Context, span *trace.Span, expected freshet.Posi
 	t.base = pos
 	t.learn(doc, before) // the grid may tell us later, but the next publication must not wait for that
 	return pos, nil
+}
+
+// forgetNoted drops names that were passed on.
+func (t *topic) forgetNoted(names []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.noted = slices.DeleteFunc(slices.Clone(t.noted), func(name string) bool { return slices.Contains(names, name) })
 }
 
 // overtook reports whether another node published since a publication was received, too long ago to come after it. What this node published
@@ -319,12 +353,15 @@ type claim struct {
 	name    string
 	body    string // a fingerprint, so that the key cannot be used for something else by mistake
 	pending string
+
+	isRepeated bool // somebody had it before, and did not say what became of the publication
+	waited     time.Duration
 }
 
 const (
-	claimWindow   = 24 * time.Hour
-	pendingWindow = time.Minute // after which a publication that died with its node is forgotten, if nobody repeats it
-	pendingMark   = "pending"
+	claimWindow = 24 * time.Hour
+	pendingMark = "pending" // somebody is at it, or died with it
+	unknownMark = "unknown" // nobody is at it any more
 
 	claimPatience = 3 * time.Second // with a publication under way; then its node is taken for dead
 	claimLook     = 100 * time.Millisecond
@@ -335,7 +372,7 @@ const (
 func (r *Router) claim(ctx context.Context, topicID string, p Publication) (*claim, *Outcome, error) {
 	c := &claim{grid: r.grid, name: "publication/" + topicID + "/" + fingerprint([]byte(p.IdempotencyKey)), body: fingerprint(p.Body)}
 	c.pending = c.body + " " + pendingMark + " " + freshet.NewID()
-	held, err := r.grid.Swap(ctx, c.name, "", c.pending, pendingWindow)
+	held, err := r.grid.Swap(ctx, c.name, "", c.pending, claimWindow)
 	for range maxClaimants {
 		if err != nil || held == c.pending {
 			return c, nil, err
@@ -344,11 +381,16 @@ func (r *Router) claim(ctx context.Context, topicID string, p Publication) (*cla
 		if body != c.body {
 			return nil, nil, freshet.Errorf(freshet.Conflict, "This Idempotency-Key was used for another publication")
 		}
-		if !strings.HasPrefix(outcome, pendingMark) {
+		c.isRepeated = true
+		switch {
+		case strings.HasPrefix(outcome, pendingMark):
+			held, err = c.succeed(ctx, held)
+		case outcome == unknownMark:
+			held, err = r.grid.Swap(ctx, c.name, held, c.pending, claimWindow)
+		default:
 			pos, _ := freshet.ParsePosition(outcome)
 			return nil, &Outcome{Position: pos, Replayed: true}, nil
 		}
-		held, err = c.succeed(ctx, held)
 	}
 	e := freshet.Errorf(freshet.Conflict, "A publication with this Idempotency-Key is still under way")
 	e.RetryAfter = time.Second
@@ -358,7 +400,9 @@ func (r *Router) claim(ctx context.Context, topicID string, p Publication) (*cla
 // succeed waits for a publication under way and returns what holds the claim then. One that takes long may have died with its node,
 // whether it was stored or not: its claim is taken over. Should it live, the grid stores only one of the two.
 func (c *claim) succeed(ctx context.Context, held string) (string, error) {
-	for began := time.Now(); time.Since(began) < claimPatience; {
+	began := time.Now()
+	defer func() { c.waited += time.Since(began) }()
+	for time.Since(began) < claimPatience {
 		select {
 		case <-ctx.Done():
 			return "", ctx.Err()
@@ -376,18 +420,21 @@ func (c *claim) succeed(ctx context.Context, held string) (string, error) {
 			return now, nil
 		}
 	}
-	return c.grid.Swap(ctx, c.name, held, c.pending, pendingWindow)
+	return c.grid.Swap(ctx, c.name, held, c.pending, claimWindow)
 }
 
-// settle records the outcome, or frees the key for another try. If it cannot, the claim frees itself soon; that is no reason to
-// call a stored publication failed.
-func (c *claim) settle(ctx context.Context, out Outcome, failed error) {
-	ctx = context.WithoutCancel(ctx)
-	if failed != nil {
-		_, _ = c.grid.Swap(ctx, c.name, c.pending, "", 0)
-		return
+// settle records the outcome, or frees the key for another try, and reports whether the outcome is recorded. If it is not, whoever repeats
+// the publication finds it in the topic; that is no reason to call a stored publication failed.
+func (c *claim) settle(ctx context.Context, out Outcome, failed error) bool {
+	now, window := c.body+" "+out.Position.String(), claimWindow
+	switch {
+	case errors.Is(failed, grid.ErrUnknown):
+		now = c.body + " " + unknownMark
+	case failed != nil:
+		now, window = "", 0
 	}
-	_, _ = c.grid.Swap(ctx, c.name, c.pending, c.body+" "+out.Position.String(), claimWindow)
+	held, err := c.grid.Swap(context.WithoutCancel(ctx), c.name, c.pending, now, window)
+	return failed == nil && err == nil && held == now
 }
 
 func fingerprint(b []byte) string {

@@ -57,6 +57,7 @@ type topic struct {
 	expiry  *time.Timer // of the oldest item
 	letGo   bool        // the grid tells us nothing of it any more
 	lately  Lately
+	noted   []string // names of publications whose outcome is noted; never changed in place
 
 	shelved atomic.Bool // on Router.kept
 
