@@ -148,7 +148,7 @@ func failures(method string) map[int]string {
 		http.StatusUnsupportedMediaType:  "The content type or encoding is not supported",
 		http.StatusTooManyRequests:       "The app published too often; Retry-After says when to go on",
 		http.StatusInternalServerError:   "Our fault",
-		http.StatusServiceUnavailable:    "The publication could not be stored now; try again with the same Idempotency-Key",
+		http.StatusServiceUnavailable:    "The publication could not be stored now, or it is not known whether it was, which the message says; try again with the same Idempotency-Key",
 	}
 	if method == http.MethodPatch {
 		all[http.StatusBadRequest] = "The patch is malformed or does not apply to the document"
