@@ -593,9 +593,16 @@ func (a *anyNode) checkQuotas(round string) {
 }
 
 func (a *anyNode) checkForce(round string) {
-	user, app, topic := a.topic(round, map[string]any{"force_publishing": false})
-	a.publish(204, topic, key(app, "publisher"), `{"dropped":1}`)
-	user.api(404, "GET", "/topics/"+topic+"/document", nil)
+	user := a.somebody()
+	var app map[string]any
+	var topic string
+	tries := 0
+	eventually(a.t, "a publication is dropped", func() bool { // once it is certain that nobody is subscribed
+		tries++
+		app, topic = a.topicOf(user, fmt.Sprint(round, "-", tries), map[string]any{"force_publishing": false})
+		a.publish(204, topic, key(app, "publisher"), `{"dropped":1}`)
+		return user.send("GET", "/api/v1/topics/"+topic+"/document", nil, nil).status == http.StatusNotFound
+	})
 	s := a.subscribe(topic, nil)
 	a.publish(204, topic, key(app, "publisher"), `{"kept":1}`)
 	s.until(`{"kept":1}`)
