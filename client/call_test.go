@@ -288,6 +288,26 @@ func TestRetryIsHonouredAndPausesGrow(t *testing.T) {
 	})
 }
 
+func TestATopicInErrorEndsTheLoopOnlyIfItEndsTheStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const failure = "event: error\ndata: {\"code\":60000,\"category\":\"TopicException\",\"message\":\"over its quota\"}\n\n"
+		c, _ := scripted(t, streams("id: e-1\nevent: snapshot\ndata: 1\n\n"+failure+"id: e-2\nevent: snapshot\ndata: 2\n\nretry: 30000\n"+failure, true))
+		var got []string
+		var end error
+		for e, err := range c.Subscribe(t.Context(), "t", client.SubscribeOptions{}) {
+			if end = err; err == nil {
+				got = append(got, string(e.Kind)+" "+string(e.Document))
+			}
+		}
+		if diff := cmp.Diff([]string{"snapshot 1", "error 1", "snapshot 2"}, got); diff != "" {
+			t.Error(diff)
+		}
+		if e, ok := errors.AsType[*client.StreamError](end); !ok || e.Code != client.TopicGone {
+			t.Errorf("it ended with %v", end)
+		}
+	})
+}
+
 func TestAPatchThatDoesNotFitIsMendedByASnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, s := scripted(t,

@@ -54,7 +54,8 @@ const (
 	TopicException  = "TopicException"  // the source of the topic's data is
 )
 
-// TopicGone is the code of a topic that was deleted under its subscribers.
+// TopicGone is the code of a topic that was deleted under its subscribers, and, on a stream that goes on, of one whose newest document is
+// more than a quota allows.
 const TopicGone = 60000
 
 func (e *StreamError) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.Code) }

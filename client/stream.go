@@ -310,7 +310,7 @@ func (s *Stream) take(raw sse.Event) (Event, error) {
 			return e, s.lost(fmt.Errorf("a patch does not fit: %w", err))
 		}
 	case "error":
-		return s.failure(e, was)
+		return s.failure(e, was, raw.Retry > 0)
 	default:
 		return Event{}, nil
 	}
@@ -325,12 +325,13 @@ func (s *Stream) lost(err error) error {
 	return err
 }
 
-func (s *Stream) failure(e Event, was *held) (Event, error) {
+// failure reads an error. Those that end the stream say when to come back; a polled topic that is over its quota goes on.
+func (s *Stream) failure(e Event, was *held, ends bool) (Event, error) {
 	var f StreamError
 	if err := json.Unmarshal(e.Data, &f); err != nil || f.Code == 0 {
 		return Event{}, fmt.Errorf("an error event cannot be read: %s", e.Data)
 	}
-	if f.Fatal() {
+	if f.Fatal() && (ends || f.Code != TopicGone) {
 		return Event{}, &f
 	}
 	e.Kind, e.Err = Failure, &f
