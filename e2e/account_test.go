@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -45,7 +47,13 @@ func postTo(t *testing.T, p *process, topicID, key, body string) int {
 // subscribeTo opens a stream and returns its lines with data, until it ends.
 func subscribeTo(t *testing.T, p *process, topicID, key string) (io.Closer, <-chan string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+p.Subscriber+"/v1/topics/"+topicID+"?X-Sd-Subscriber-Key="+key, nil)
+	return linesOf(t, "http://"+p.Subscriber+"/v1/topics/"+topicID+"?X-Sd-Subscriber-Key="+key)
+}
+
+// linesOf opens a stream and returns the data of its events.
+func linesOf(t *testing.T, url string) (io.Closer, <-chan string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,5 +151,65 @@ func TestQuotasOfAnAppHoldUnderConcurrentUse(t *testing.T) {
 	}
 	if codes[http.StatusTooManyRequests] == 0 || codes[http.StatusTooManyRequests]+codes[http.StatusNoContent] != 6 {
 		t.Errorf("%v", codes)
+	}
+}
+
+func TestQuotasOfTopicsAndDocumentsHoldEverywhere(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	admin := signIn(t, p)
+	ada, user, app, topic := tenantOf(t, p, "hedy@example.com")
+	ada.must(http.StatusOK, "PATCH", "/api/v1/apps/"+app.ID, map[string]any{"auto_provisioning_allowed": true}, nil)
+	set := func(quotas map[string]any) {
+		t.Helper()
+		admin.must(http.StatusOK, "PATCH", "/api/v1/admin/users/"+user, map[string]any{"quotas": quotas}, nil)
+	}
+	publish := func(body string, want int) {
+		t.Helper()
+		if status := postTo(t, p, topic, app.PublisherKey, body); status != want {
+			t.Errorf("%s: %d", body, status)
+		}
+	}
+	set(map[string]any{"topics": 2, "document_bytes": 30})
+	publish(`{"n": 1}`, http.StatusNoContent)
+	publish(`{"n": "twenty characters and more"}`, http.StatusInsufficientStorage)
+
+	// A document that is polled takes the rest, until it grows.
+	var longer atomic.Bool
+	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if longer.Load() {
+			_, _ = io.WriteString(w, `{"n":"many more characters than before"}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"of":"the target"}`)
+	}))
+	defer target.Close()
+	follow := func(url string) (io.Closer, <-chan string) {
+		t.Helper()
+		return linesOf(t, "http://"+p.Subscriber+"/"+url+"?X-Sd-Subscriber-Key="+app.SubscriberKey)
+	}
+	stream, lines := follow(target.URL + "/")
+	defer stream.Close()
+	if first := <-lines; first != `{"of":"the target"}` {
+		t.Errorf("the stream begins with %s", first)
+	}
+	longer.Store(true)
+	if next := <-lines; !strings.Contains(next, `"code":60000`) || !strings.Contains(next, "quota document_bytes") {
+		t.Errorf("over the quota it gets %s", next)
+	}
+
+	// Its topic counts as well.
+	ada.must(http.StatusForbidden, "POST", "/api/v1/apps/"+app.ID+"/topics", postTopic("third"), nil)
+	refused, more := follow(target.URL + "/other")
+	defer refused.Close()
+	if first := <-more; !strings.Contains(first, `"code":40121`) || !strings.Contains(first, "quota topics is 2") {
+		t.Errorf("a URL more gets %s", first)
+	}
+	set(map[string]any{"topics": 3, "document_bytes": 1000})
+	ada.must(http.StatusCreated, "POST", "/api/v1/apps/"+app.ID+"/topics", postTopic("third"), nil)
+	publish(`{"n": "twenty characters and more"}`, http.StatusNoContent)
+	if next := <-lines; !strings.Contains(next, "many more characters") { // on the same stream
+		t.Errorf("with a higher quota it gets %s", next)
 	}
 }

@@ -579,6 +579,13 @@ func (a *anyNode) checkQuotas(round string) {
 	for range 4 {
 		a.subscribe(topic, nil).refused(40122)
 	}
+	// Topics and documents.
+	admin.api(200, "PATCH", "/admin/users/"+id, map[string]any{"quotas": map[string]int{"topics": 1, "document_bytes": 30}})
+	for range 4 {
+		user.api(403, "POST", "/apps/"+app["id"].(string)+"/topics", postTopic("t"))
+		a.publish(507, topic, key(app, "publisher"), `{"n":"much longer than the documents before"}`)
+	}
+	a.publish(204, topic, key(app, "publisher"), `{"n":10}`)
 	// Requests of a user.
 	admin.api(200, "PATCH", "/admin/users/"+id, map[string]any{"quotas": map[string]int{"requests_per_minute": 10}})
 	passed, minute := 0, time.Now().Minute()

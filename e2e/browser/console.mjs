@@ -788,11 +788,13 @@ async function administering(page) {
   await page.getByRole('link', { name: 'Followed' }).click();
   await page.getByRole('navigation', { name: 'App' }).getByRole('link', { name: 'Settings' }).click();
   await page.getByLabel('Messages a month').fill('12000');
+  await page.getByLabel('Bytes of all newest documents').fill('5000000');
   await page.getByRole('button', { name: 'Save quotas' }).click();
   await page.getByText('Saved').first().waitFor();
   await picture(page, '29-app-quotas', { full: true });
   await page.reload();
   expect(await page.getByLabel('Messages a month').inputValue() === '12000', 'the quota of an app was not kept');
+  expect(await page.getByLabel('Bytes of all newest documents').inputValue() === '5000000', 'the quota of documents was not kept');
   await page.getByRole('link', { name: 'Health' }).click();
   for (const part of ['gateway', 'manage', 'publish', 'poll', 'subscribe', 'grid', 'store']) await page.getByRole('row', { name: new RegExp(`^${part} .*ok$`) }).waitFor();
   await page.locator('.stat').getByText('ready').waitFor();

@@ -4,7 +4,7 @@ import { expire, session } from './session';
 
 export interface Link { rel: string; href: string }
 export interface Page<T> { items: T[]; page: number; per_page: number; total: number; links: Link[] }
-export interface Quotas { connections: number; messages_per_month: number; requests_per_minute: number }
+export interface Quotas { connections: number; messages_per_month: number; requests_per_minute: number; topics: number; document_bytes: number }
 export interface User {
   id: string; email: string; first_name: string; last_name: string; language: string;
   role: 'user' | 'admin'; status: 'active' | 'disabled'; quotas: Quotas; created_at: string; updated_at: string;

@@ -9,10 +9,14 @@ export type AccountPatch = {
   quotas?: {
     /** Concurrent subscriber connections; 0 = unlimited, null = the server's default */
     connections?: number | null;
+    /** Bytes of the newest documents together, as compact JSON; 0 = unlimited, null = the server's default */
+    document_bytes?: number | null;
     /** Messages delivered in a calendar month; 0 = unlimited, null = the server's default */
     messages_per_month?: number | null;
     /** Of a user: calls to the management API; of an app: publications; 0 = unlimited, null = the server's default */
     requests_per_minute?: number | null;
+    /** Topics, those that subscribers made by naming URLs included; 0 = unlimited, null = the server's default */
+    topics?: number | null;
   } | null;
   /** Disabling an account ends its tokens and streams */
   status?: "active" | "disabled";
@@ -85,10 +89,14 @@ export type AppQuotasPatch = {
   quotas?: {
     /** Concurrent subscriber connections; 0 = unlimited, null = the server's default */
     connections?: number | null;
+    /** Bytes of the newest documents together, as compact JSON; 0 = unlimited, null = the server's default */
+    document_bytes?: number | null;
     /** Messages delivered in a calendar month; 0 = unlimited, null = the server's default */
     messages_per_month?: number | null;
     /** Of a user: calls to the management API; of an app: publications; 0 = unlimited, null = the server's default */
     requests_per_minute?: number | null;
+    /** Topics, those that subscribers made by naming URLs included; 0 = unlimited, null = the server's default */
+    topics?: number | null;
   } | null;
 };
 
@@ -336,10 +344,14 @@ export type PublisherSettings = {
 export type Quotas = {
   /** Concurrent subscriber connections; 0 = unlimited */
   connections: number;
+  /** Bytes of the newest documents together, as compact JSON; 0 = unlimited */
+  document_bytes: number;
   /** Messages delivered in a calendar month; 0 = unlimited */
   messages_per_month: number;
   /** Of a user: calls to this API; of an app: publications; 0 = unlimited */
   requests_per_minute: number;
+  /** Topics, those that subscribers made by naming URLs included; 0 = unlimited */
+  topics: number;
 };
 
 export type Reason = {

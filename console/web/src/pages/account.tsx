@@ -1,7 +1,7 @@
 // One's own account.
 import { useState } from 'preact/hooks';
 import { call, Failure, id, me, onlyChanged, type User } from '../api';
-import { count, date } from '../format';
+import { bytes, count, date } from '../format';
 import { checkEmail, checkLocale, checkPassword, checkText } from '../rules';
 import { navigate } from '../router';
 import { end, notice } from '../session';
@@ -19,6 +19,8 @@ export function Account() {
         <Stat label="Connections" value={limit(user.quotas.connections)} hint="at the same time" />
         <Stat label="Messages" value={limit(user.quotas.messages_per_month)} hint="per month" />
         <Stat label="API requests" value={limit(user.quotas.requests_per_minute)} hint="per minute" />
+        <Stat label="Topics" value={limit(user.quotas.topics)} hint="in all apps" />
+        <Stat label="Documents" value={user.quotas.document_bytes === 0 ? 'unlimited' : bytes(user.quotas.document_bytes)} hint="newest ones together" />
         <Stat label="Member since" value={<span class="stat-text">{date(user.created_at)}</span>} hint={user.role} />
       </dl>
       <Profile user={user} />
