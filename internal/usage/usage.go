@@ -5,6 +5,8 @@
 // and writes the sums down every few seconds, so a delivery never costs a write. A crash loses what was counted since the last
 // flush; nothing is ever added twice. It deliberately does not decide what happens when a quota is used up: it says so.
 //
+// A [Storage] holds documents against quotas of bytes. What is stored can be counted again at any time, so it writes nothing down.
+//
 // A Meter is safe for concurrent use. Locks are taken in the order flushing, folding, mu, Counter.mu, bin.mu.
 package usage
 
