@@ -294,6 +294,38 @@ func TestTheQuotaOfDocumentsIsExactUnderConcurrentPublications(t *testing.T) {
 	}
 }
 
+func TestWhatIsUnderWayIsNeitherMissedNorCountedTwice(t *testing.T) {
+	for name, stored := range map[string]bool{"stored": true, "not stored": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDepot(t, 0, memory(0))
+				defer d.close()
+				a, b := d.topic(0), d.topic(1)
+				room := d.nodes[0].storage.Room(usage.Quotas{AppID: d.apps[0], UserID: d.user, UserBytes: 100})
+				settle, err := room.Reserve(t.Context(), 0, 60)
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Second) // so that nobody has to wait until it may count
+				decided := make(chan error, 1)
+				go func() { decided <- d.post(0, b, 50, 100, 0) }()
+				synctest.Wait()
+				if len(decided) > 0 {
+					t.Error("it was decided while another publication was under way")
+				}
+				if stored {
+					wantNone(t, "the one under way", d.post(0, a, 60, 0, 0))
+					settle(nil)
+					wantLimit(t, "beside it", <-decided, "would be 110 bytes")
+				} else {
+					settle(grid.ErrConflict)
+					wantNone(t, "in its place", <-decided)
+				}
+			})
+		})
+	}
+}
+
 func TestANodeThatRestartsCountsWhatIsThere(t *testing.T) {
 	d := newDepot(t, 0, memory(0))
 	defer d.close()
