@@ -187,7 +187,6 @@ var hints = map[freshet.Kind]string{
 	freshet.Unauthenticated: "freshet login signs in; --key brings a key of your own",
 	freshet.TooManyRequests: "wait a little, or ask the server's admin for a higher quota",
 	freshet.TooLarge:        "the server's setting publish.max_body is the limit",
-	freshet.DocumentLimit:   "publish less, delete topics, or ask the server's admin for a higher quota",
 }
 
 var streamHints = map[freshet.Kind]string{
