@@ -13,7 +13,9 @@ import (
 // on what it has: the client gets that at once, and what it still sends goes on to the upstream meanwhile.
 func (g *Gateway) upload(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	pass := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r.Body = &patientBody{ReadCloser: r.Body, conn: http.NewResponseController(w), timeout: g.bodyTimeout}
+		body := &patientBody{ReadCloser: r.Body, conn: http.NewResponseController(w), timeout: g.bodyTimeout}
+		r = r.WithContext(r.Context()) // a copy: the server looks into the body of its own
+		r.Body = body
 		next.ServeHTTP(w, r)
 	})
 	if _, upgrade := r.Header["Upgrade"]; upgrade {

@@ -15,7 +15,7 @@ func TimeBodies(patience time.Duration) Middleware {
 			if r.Body != nil && r.Body != http.NoBody {
 				conn := http.NewResponseController(w)
 				_ = conn.SetReadDeadline(time.Now().Add(patience)) // connections without deadlines are not from the network
-				r.Body = &timedBody{r.Body, conn}
+				r = withBody(r, &timedBody{r.Body, conn})
 			}
 			next.ServeHTTP(w, r)
 		})

@@ -1,6 +1,7 @@
 package httpkit
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"sync/atomic"
@@ -27,8 +28,7 @@ func DrainBodies(next http.Handler) http.Handler {
 			return
 		}
 		d := &drainedWriter{ResponseWriter: w, body: watchedBody{body: r.Body}}
-		r.Body = &d.body
-		next.ServeHTTP(d, r)
+		next.ServeHTTP(d, withBody(r, &d.body))
 		if !d.body.done.Load() {
 			d.WriteHeader(http.StatusOK) // if nobody did
 			d.drain(r.Header.Get("Expect") != "")
@@ -36,7 +36,16 @@ func DrainBodies(next http.Handler) http.Handler {
 	})
 }
 
-// drainedWriter closes the connection behind an answer that is given before all of the body was read.
+// withBody returns the request with another body. The library's own request stays as it is: it looks at the type of its body to see
+// whether that failed, and must not take what follows for a request then.
+func withBody(r *http.Request, body io.ReadCloser) *http.Request {
+	r = r.WithContext(r.Context()) // a copy
+	r.Body = body
+	return r
+}
+
+// drainedWriter closes the connection behind an answer that is given before all of the body was read, or to a body that failed: nobody
+// knows where that ends.
 type drainedWriter struct {
 	http.ResponseWriter
 	body  watchedBody
@@ -82,13 +91,13 @@ func (d *drainedWriter) drain(expects bool) {
 type watchedBody struct {
 	body  io.ReadCloser
 	begun atomic.Bool
-	done  atomic.Bool // to the end, or until it failed
+	done  atomic.Bool // to its end
 }
 
 func (b *watchedBody) Read(p []byte) (int, error) {
 	b.begun.Store(true)
 	n, err := b.body.Read(p)
-	if err != nil {
+	if errors.Is(err, io.EOF) {
 		b.done.Store(true)
 	}
 	return n, err
