@@ -61,8 +61,8 @@ func (f *Fanout) hijack(w http.ResponseWriter, r *http.Request) (fd int, ticket 
 		return -1, 0, false
 	}
 	fd, err = takeOver(nc)
-	if t, ok := nc.(interface{ take() Ticket }); ok && err == nil {
-		ticket = t.take() // it stays with the socket
+	if err == nil {
+		ticket = takeTicket(nc) // it stays with the socket
 	}
 	nc.Close()
 	if err != nil {
@@ -71,6 +71,20 @@ func (f *Fanout) hijack(w http.ResponseWriter, r *http.Request) (fd int, ticket 
 	}
 	tune(fd, f.loops.sendBuffer)
 	return fd, ticket, true
+}
+
+// takeTicket takes the ticket of a connection, or of the one below it.
+func takeTicket(nc net.Conn) Ticket {
+	for {
+		switch c := nc.(type) {
+		case interface{ take() Ticket }:
+			return c.take()
+		case interface{ NetConn() net.Conn }:
+			nc = c.NetConn()
+		default:
+			return 0
+		}
+	}
 }
 
 // needsChunks reports whether the answer must come in chunks. An event loop sends frames as they are and ends the answer by

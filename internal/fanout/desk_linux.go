@@ -135,7 +135,7 @@ func (d *desk) receive(a *arrival) bool {
 
 // begin begins the stream that a connection asks for, if that takes no time.
 func (d *desk) begin(a *arrival) bool {
-	if d.handler == nil || !d.head.Read(a.text) || !d.head.Clean || needsChunks(&d.head) {
+	if d.handler == nil || !d.head.Read(a.text) || !d.head.Clean || !isUsual(&d.head) {
 		return false
 	}
 	s, ok := d.ask()

@@ -204,7 +204,7 @@ func (fr *front) next() (a arrival, ok bool) {
 // answer serves a connection's request if it is there and plain, and leaves it to net/http otherwise.
 func (fr *front) answer(a arrival) {
 	var head plain.Head
-	if head.Read(a.text) && !needsChunks(&head) {
+	if head.Read(a.text) && isUsual(&head) {
 		r := head.Request()
 		if r == nil { // net/http would not let the handler say what is wrong
 			r = head.RawRequest()
@@ -217,6 +217,9 @@ func (fr *front) answer(a arrival) {
 	}
 	fr.pass(a)
 }
+
+// isUsual reports whether a plain request is answered as it is. What is in doubt about its host is left to net/http, which refuses some.
+func isUsual(h *plain.Head) bool { return plain.IsHost(h.Host) && !needsChunks(h) }
 
 // serve runs the handler in the way of net/http.
 func (fr *front) serve(from arrival, r *http.Request) {

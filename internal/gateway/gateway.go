@@ -146,6 +146,11 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 		a.write(w)
 		return
 	}
+	if r.Method == "PRI" { // the preface of HTTP/2, where it does not belong
+		w.Header().Set("Connection", "close")
+		notUnderstood.write(w)
+		return
+	}
 	if r.Method == http.MethodTrace || r.Method == http.MethodConnect {
 		g.refuse(w, r, notForProxies)
 		return
@@ -216,6 +221,8 @@ var ambiguous = map[httpkit.Framed]*answer{
 	httpkit.FramedTwice:   {status: http.StatusBadRequest, message: "A request has either Content-Length or Transfer-Encoding, not both"},
 	httpkit.FramedLoosely: {status: http.StatusBadRequest, message: "The lines of a request end in CR and LF, not in LF alone"},
 }
+
+var notUnderstood = &answer{status: http.StatusBadRequest, message: "HTTP/2 begins with the connection"}
 
 // notForProxies is the answer for what would show a client the headers that we add, or make a tunnel of us.
 var notForProxies = &answer{status: http.StatusMethodNotAllowed, message: "Method not allowed",

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"syscall"
 )
 
@@ -49,13 +50,38 @@ type headConn struct {
 // NetConn is what it reads from.
 func (c *headConn) NetConn() net.Conn { return c.Socket }
 
-var http2Preface = []byte("PRI ")
+var (
+	http2Preface = []byte("PRI ")
+	emptyLine    = []byte("\r\n")
+)
+
+// hasServed reports whether requests of the connection were answered before the library saw any.
+func (c *headConn) hasServed() bool {
+	d, ok := c.Socket.(*DeskConn)
+	return ok && d.hasServed
+}
+
+// refusePreface answers the preface of HTTP/2 behind a request of HTTP/1, as the library does where it answered that. To the library this
+// is the beginning of a connection.
+func (c *headConn) refusePreface() error {
+	c.keeps, c.isHTTP2, c.head = false, false, nil
+	_, _ = io.WriteString(c.Socket, "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request")
+	return io.EOF
+}
 
 func (c *headConn) Read(p []byte) (int, error) {
 	n, err := c.Socket.Read(p)
+	for err == nil && c.keeps && len(c.head) == 0 && bytes.HasPrefix(p[:n], emptyLine) {
+		if n = copy(p, p[len(emptyLine):n]); n == 0 { // RFC 9112, 2.2
+			n, err = c.Socket.Read(p)
+		}
+	}
 	if c.keeps && n > 0 {
 		c.head = append(c.head, p[:n]...)
 		c.isHTTP2 = bytes.HasPrefix(c.head, http2Preface)
+		if c.isHTTP2 && c.hasServed() {
+			return 0, c.refusePreface()
+		}
 		if len(c.head) > maxHead || c.isHTTP2 {
 			c.keeps, c.head = false, nil
 		}
@@ -77,8 +103,36 @@ func HeadState(conn net.Conn, state http.ConnState) {
 	case http.StateActive:
 		c.keeps = false
 	case http.StateIdle:
-		c.keeps, c.head = true, c.head[:0]
+		c.keeps, c.head = true, append(c.head[:0], behind(c.head)...)
 	}
+}
+
+// behind returns what was read together with a request and belongs to the next one, as far as that is known.
+func behind(head []byte) []byte {
+	head = bytes.TrimLeft(head, "\r\n")
+	end := bytes.Index(head, []byte("\r\n\r\n"))
+	if end < 0 {
+		return nil
+	}
+	head, rest := head[:end+2], head[end+4:]
+	length, chunks := framingFields(head)
+	switch {
+	case chunks:
+		return nil // the library knows
+	case !length:
+		return rest
+	}
+	for line := range bytes.Lines(head) {
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		if !bytes.EqualFold(bytes.TrimSpace(name), []byte("Content-Length")) {
+			continue
+		}
+		if n, err := strconv.Atoi(string(bytes.TrimSpace(value))); err == nil && n >= 0 && n <= len(rest) {
+			return rest[n:]
+		}
+		break
+	}
+	return nil
 }
 
 // Framed is what is known about how a request said where its body ends.

@@ -40,7 +40,17 @@ func TestFramingSeesWhatTheLibraryDrops(t *testing.T) {
 		{"chunks in HTTP/1.0", "POST / HTTP/1.0\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\nok", []Framed{FramedTwice}},
 		{"HTTP/1.0", "POST / HTTP/1.0\r\nContent-Length: 2\r\n\r\nok", []Framed{FramedOnce}},
 		{"behind another", "GET / HTTP/1.1\r\nHost: x\r\n\r\nPOST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n" + empty,
-			[]Framed{FramedOnce, FramedUnknown}},
+			[]Framed{FramedOnce, FramedTwice}},
+		{"behind a body", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nokPOST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n" + empty,
+			[]Framed{FramedOnce, FramedTwice}},
+		{"without CR behind another", "GET / HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\nHost: x\n\n", []Framed{FramedOnce, FramedLoosely}},
+		{"chunks in HTTP/1.0 behind another", "GET / HTTP/1.1\r\nHost: x\r\n\r\nPOST / HTTP/1.0\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\nok",
+			[]Framed{FramedOnce, FramedTwice}},
+		{"well framed behind another", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nokGET / HTTP/1.1\r\nHost: x\r\n\r\nPOST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + empty,
+			[]Framed{FramedOnce, FramedOnce, FramedOnce}},
+		{"behind chunks", "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + empty +
+			"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n" + empty, []Framed{FramedOnce, FramedUnknown}},
+		{"behind an empty line", "\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n", []Framed{FramedOnce}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			conn, err := net.Dial("tcp", s.Listener.Addr().String())

@@ -121,6 +121,14 @@ func CORS() Middleware {
 	return c.Handler
 }
 
+// StrictTransport tells browsers to come by TLS only, for a year (RFC 6797).
+func StrictTransport(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["Strict-Transport-Security"] = []string{"max-age=31536000"}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // MaxHeaderFields bounds the number of header fields; net/http bounds only their size.
 const MaxHeaderFields = 100
 

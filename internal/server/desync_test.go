@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"net"
@@ -91,4 +92,75 @@ func TestABodyThatFailsEndsItsConnection(t *testing.T) {
 		}
 	}
 	asked.Wait()
+}
+
+// TestThePrefaceOfHTTP2CountsAtTheBeginningOnly, also where its bytes come one by one.
+func TestThePrefaceOfHTTP2CountsAtTheBeginningOnly(t *testing.T) {
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
+	t.Cleanup(up.Close)
+	r := run(t, nil)
+	if status := administer(t, r, "", "/apis", "name", "e0", "request_path", "/e0", "upstream_url", up.URL); status != http.StatusCreated {
+		t.Fatalf("registering answers %d", status)
+	}
+	for _, path := range []string{"/e0/", "/nowhere"} {
+		for _, cut := range []int{1, 4, 24} {
+			conn, err := net.Dial("tcp", r.address("gateway"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			_ = conn.SetDeadline(time.Now().Add(patience))
+			in := bufio.NewReader(conn)
+			const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+			for _, piece := range []string{"GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n", preface[:cut], preface[cut:]} {
+				_, _ = io.WriteString(conn, piece) // it may be closed
+				if strings.HasPrefix(piece, "GET") {
+					resp, err := http.ReadResponse(in, nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					_, _ = io.Copy(io.Discard, resp.Body)
+				}
+			}
+			resp, err := http.ReadResponse(in, nil)
+			if err != nil {
+				t.Fatalf("behind %s: %v", path, err)
+			}
+			if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != http.StatusBadRequest || !resp.Close {
+				t.Errorf("behind %s: %s, closes: %t, %v", path, resp.Status, resp.Close, err)
+			}
+		}
+	}
+}
+
+// TestAMalformedHostIsRefusedOnEveryListener, whoever reads it.
+func TestAMalformedHostIsRefusedOnEveryListener(t *testing.T) {
+	r := run(t, nil)
+	for _, listener := range []string{"gateway", "subscriber", "admin"} {
+		for _, host := range []string{"a b", "<x>", "\"", "a\\b"} {
+			if status := say(t, r.address(listener), "GET /v1/topics/none HTTP/1.1\r\nHost: "+host+"\r\n\r\n"); status != http.StatusBadRequest {
+				t.Errorf("%s: host %q is answered with %d", listener, host, status)
+			}
+		}
+	}
+}
+
+// TestAnEmptyLineBeforeARequestIsSkipped on every listener, as RFC 9112 asks for: some clients send one behind a body.
+func TestAnEmptyLineBeforeARequestIsSkipped(t *testing.T) {
+	r := run(t, nil)
+	for listener, path := range map[string]string{"gateway": "/console/", "admin": "/livez", "subscriber": "/v1/topics/none"} {
+		request := "\r\nGET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n"
+		if status := say(t, r.address(listener), request); status != http.StatusOK {
+			t.Errorf("%s: answered with %d", listener, status)
+		}
+	}
+	c := dialPublisher(t, r)
+	for range 2 {
+		if status := c.post(`{"n":1}`); status != http.StatusNoContent {
+			t.Errorf("a publication is answered with %d", status)
+		}
+		if _, err := io.WriteString(c.conn, "\r\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

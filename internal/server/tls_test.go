@@ -98,6 +98,39 @@ func TestPublicListenersSpeakHTTP1AndHTTP2WithAndWithoutTLS(t *testing.T) {
 	}
 }
 
+// TestAnswersOverTLSKeepBrowsersThere, streams too.
+func TestAnswersOverTLSKeepBrowsersThere(t *testing.T) {
+	dir := t.TempDir()
+	pool := writeCertificate(t, dir, "first")
+	r := run(t, func(s *settings.Settings) {
+		s.TLS.Certificate, s.TLS.Key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	})
+	topic := r.longTopic(t, "https://"+r.address("gateway"), &tls.Config{RootCAs: pool})
+	for _, two := range []bool{false, true} {
+		transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: two}
+		defer transport.CloseIdleConnections()
+		for listener, path := range map[string]string{"gateway": "/nowhere", "subscriber": "/v1/topics/" + topic} {
+			resp, err := (&http.Client{Transport: transport}).Get("https://" + r.address(listener) + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if got := resp.Header.Get("Strict-Transport-Security"); got != "max-age=31536000" {
+				t.Errorf("%s in %s: %q", listener, resp.Proto, got)
+			}
+		}
+	}
+	plain := run(t, nil)
+	resp, err := client.Get("http://" + plain.address("gateway") + "/nowhere")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if got := resp.Header.Get("Strict-Transport-Security"); got != "" {
+		t.Errorf("without TLS: %q", got)
+	}
+}
+
 func TestARenewedCertificateIsTakenWithoutARestart(t *testing.T) {
 	dir := t.TempDir()
 	writeCertificate(t, dir, "first")

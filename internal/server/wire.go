@@ -36,6 +36,7 @@ func wire(o *Options, edition freshet.Edition, p *ports, r *readiness, failed ch
 	guarded := guardAdmin(p.admin.Addr(), o.Settings.Admin.Token, adminHandler(r, metrics, &parts.administration, o.Log))
 	admin := newWeb(p.admin, httpkit.Chain(guarded, httpkit.DrainBodies, httpkit.TimeBodies(bodyTimeout)), parts.streams,
 		httpkit.StreamLimits{Stall: o.bounds.stall}, o.Log)
+	p.admin.Listener, admin.http.ConnState = httpkit.KeepHeads(p.admin.Listener), httpkit.HeadState
 	public := &public{parts: parts, ports: p, stall: o.bounds.stall, failed: failed}
 
 	all := []stage{{
@@ -146,12 +147,19 @@ func (p *public) serve(context.Context) error {
 		if bound == p.ports.subscriber.Listener { // otherwise the front has the gate
 			bound = p.parts.gate.Listen(bound)
 		}
+		if p.tls == nil {
+			bound = httpkit.KeepHeads(bound)
+		}
 		p.ports.subscriber.Listener = bound
-		p.webs = append(p.webs, newWeb(p.ports.subscriber, httpkit.TimeBodies(bodyTimeout)(p.parts.subscriber), p.parts.streams,
-			httpkit.StreamLimits{Stall: p.parts.settings.Subscriber.WriteTimeout, Enter: p.parts.gate.Enter}, p.parts.log))
+		w := newWeb(p.ports.subscriber, httpkit.TimeBodies(bodyTimeout)(p.parts.subscriber), p.parts.streams,
+			httpkit.StreamLimits{Stall: p.parts.settings.Subscriber.WriteTimeout, Enter: p.parts.gate.Enter}, p.parts.log)
+		w.http.ConnState = httpkit.HeadState
+		p.webs = append(p.webs, w)
 	}
 	for _, w := range p.webs {
-		w.http.TLSConfig = p.tls.Clone()
+		if p.tls != nil {
+			w.http.TLSConfig, w.http.Handler = p.tls.Clone(), httpkit.StrictTransport(w.http.Handler)
+		}
 		w.serve(p.failed)
 	}
 	return nil
