@@ -288,8 +288,8 @@ var table = []Entry{
 		value: bind(func(s *Settings) *int64 { return &s.Quotas.AppDocumentBytes }, count(freshet.MaxQuota)),
 	}, {
 		Key: "limits.connections_per_address", Default: "0",
-		Help: "Connections that one address, or one /64 of IPv6, may have open to a public listener, except trusted_proxies; 0 leaves " +
-			"others a twentieth of the files that the process may open",
+		Help: "Connections, and streams of HTTP/2 on them, that one address, or one /64 of IPv6, may have open to a public listener, " +
+			"except trusted_proxies; 0 leaves others a twentieth of the files that the process may open",
 		value: bind(func(s *Settings) *int64 { return &s.Limits.ConnectionsPerAddress }, count(1_000_000)),
 	}, {
 		Key: "limits.topics_per_app", Default: "10000",
