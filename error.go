@@ -74,6 +74,7 @@ type Error struct {
 	Msg        string
 	Fields     []FieldError
 	RetryAfter time.Duration // when trying again can help; 0 says nothing
+	Logged     bool          // the cause is in the log already, and need not be there for every request that meets it
 	Err        error
 }
 
@@ -119,6 +120,12 @@ func KindOf(err error) Kind {
 		return e.Kind
 	}
 	return Internal
+}
+
+// IsLogged reports whether the cause of err is in the log already.
+func IsLogged(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Logged
 }
 
 // faults collects what is wrong with a value, field by field, so that one answer names everything.

@@ -93,10 +93,14 @@ func WriteError(w http.ResponseWriter, r *http.Request, log *slog.Logger, err er
 }
 
 // LogFailure logs err if it is our failure and the client is still there to be failed. A used up quota is not, for all that its
-// status says.
+// status says. What stops every request, such as a full disk, was logged when it began.
 func LogFailure(r *http.Request, log *slog.Logger, err error) {
 	if Status(err) >= http.StatusInternalServerError && freshet.KindOf(err) != freshet.DocumentLimit && !ClientGone(r) {
-		log.Error("request failed", "method", r.Method, "path", SafePath(r.URL.Path), "err", err)
+		level := slog.LevelError
+		if freshet.IsLogged(err) {
+			level = slog.LevelDebug
+		}
+		log.Log(r.Context(), level, "request failed", "method", r.Method, "path", SafePath(r.URL.Path), "err", err)
 	}
 }
 

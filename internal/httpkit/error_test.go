@@ -75,6 +75,18 @@ func TestAFailureOfOursIsLoggedWithItsCauseAndWithoutTheQuery(t *testing.T) {
 	}
 }
 
+func TestWhatIsInTheLogAlreadyIsNotLoggedForEveryRequest(t *testing.T) {
+	var log bytes.Buffer
+	h := Serve(slog.New(slog.NewTextHandler(&log, nil)), func(http.ResponseWriter, *http.Request) error {
+		return &freshet.Error{Kind: freshet.Unavailable, Msg: "The disk is full", Logged: true}
+	})
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/a", nil))
+	if w.Code != 503 || log.Len() > 0 {
+		t.Errorf("%d, logged %s", w.Code, &log)
+	}
+}
+
 func TestRetryAfterIsWholeSecondsRoundedUp(t *testing.T) {
 	for wait, want := range map[time.Duration]string{0: "", time.Millisecond: "1", time.Second: "1", 1001 * time.Millisecond: "2", time.Hour: "3600"} {
 		h := http.Header{}

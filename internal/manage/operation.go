@@ -63,7 +63,7 @@ const challenge = `Bearer realm="freshet"`
 
 // fail logs what is our fault and returns the answer.
 func (a *api) fail(ctx context.Context, err error) error {
-	if httpkit.Status(err) >= http.StatusInternalServerError && ctx.Err() == nil {
+	if httpkit.Status(err) >= http.StatusInternalServerError && ctx.Err() == nil && !freshet.IsLogged(err) {
 		a.Log.Error("management request failed", "err", err)
 	}
 	e := openapi.Fail(err)

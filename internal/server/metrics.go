@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"runtime"
 	"strconv"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 	"github.com/freshet-io/freshet/internal/histogram"
 	"github.com/freshet-io/freshet/internal/poll"
 	"github.com/freshet-io/freshet/internal/router"
+	"github.com/freshet-io/freshet/internal/store"
 )
 
 // metrics shows what the parts counted. Labels name kinds of things, never things: the number of series does not grow with
@@ -80,6 +82,9 @@ var (
 	pollLateness = gauge("poll_lateness_seconds", "How late polls begin.")
 
 	storeErrors = counter("store_errors_total", "Statements that the database failed, by why.", "why")
+	storeWrites = gauge("store_writable", "1 if the database takes changes, 0 if not: its disk is full, read-only or broken, or it is away.")
+	dataFree    = gauge("data_free_bytes", "What is left on the disk of the embedded database.")
+	dataSize    = gauge("data_size_bytes", "How large the disk of the embedded database is.")
 	gridErrors  = counter("grid_errors_total", "Calls that the grid failed.", "call")
 	usageErrors = counter("usage_flush_errors_total", "Times that usage could not be written down; it was kept.")
 	traceSpans  = counter("trace_spans_total", "Spans of traces, by what became of them.", "outcome")
@@ -90,6 +95,7 @@ func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []metric{
 		publications, publishSeconds, diffSeconds, topics, heldBytes, mostHeldBytes, keptBytes, memoryRefusals, plainBytes, packedBytes, connections, transports, behind, deliveries,
 		sentBytes, heartbeats, fanOutSeconds, lagSeconds, timedOut, refused, ended, sources, polls, pollLateness, storeErrors,
+		storeWrites, dataFree, dataSize,
 		gridErrors, usageErrors, traceSpans, http2Held, http2Refused, http2Cut,
 	} {
 		ch <- d.desc
@@ -196,8 +202,12 @@ func (c collection) engines(p *parts) {
 	if p.store != nil {
 		f := p.store.Failures()
 		c.send(storeErrors, float64(f.Away), "away")
+		c.send(storeErrors, float64(f.Full), "full")
+		c.send(storeErrors, float64(f.ReadOnly), "read_only")
+		c.send(storeErrors, float64(f.Broken), "io")
 		c.send(storeErrors, float64(f.Contention), "contention")
 		c.send(storeErrors, float64(f.Unknown), "unknown")
+		c.disk(p.store)
 	}
 	if g := p.grid; g != nil {
 		for i, name := range gridCalls {
@@ -210,4 +220,18 @@ func (c collection) engines(p *parts) {
 	sent, dropped := p.tracer.Stats()
 	c.send(traceSpans, float64(sent), "sent")
 	c.send(traceSpans, float64(dropped), "dropped")
+}
+
+func (c collection) disk(s *store.Store) {
+	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
+	defer cancel()
+	writable := 1.0
+	if _, err := s.Health(ctx); err != nil {
+		writable = 0
+	}
+	c.send(storeWrites, writable)
+	if space, known := s.Space(); known {
+		c.send(dataFree, float64(space.Free))
+		c.send(dataSize, float64(space.Total))
+	}
 }

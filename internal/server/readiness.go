@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -12,6 +13,7 @@ import (
 type check struct {
 	name string
 	ask  func(ctx context.Context) error
+	note func(ctx context.Context) (string, error) // instead of ask, where all may be well and somebody should know something
 
 	lenient bool // shown, but no reason to send requests elsewhere
 }
@@ -56,7 +58,7 @@ func (r *readiness) add(c check) {
 type report struct {
 	Ready  bool              `json:"ready"`
 	Phase  string            `json:"phase"`
-	Checks map[string]string `json:"checks,omitempty"` // "ok", or why not
+	Checks map[string]string `json:"checks,omitempty"` // "ok", "ok, but …", or why not
 }
 
 // ask runs every check at the same time, so that a probe waits for the slowest only.
@@ -70,19 +72,31 @@ func (r *readiness) ask(ctx context.Context) report {
 	answers := make([]string, len(checks))
 	var wg sync.WaitGroup
 	for i, c := range checks {
-		wg.Go(func() { answers[i] = answer(c.ask(ctx)) })
+		wg.Go(func() { answers[i] = c.answer(ctx) })
 	}
 	wg.Wait()
 
 	rep := report{Ready: phase == serving, Phase: phaseNames[phase], Checks: make(map[string]string, len(checks))}
 	for i, c := range checks {
 		rep.Checks[c.name] = answers[i]
-		rep.Ready = rep.Ready && (answers[i] == ok || c.lenient)
+		rep.Ready = rep.Ready && (answers[i] == ok || strings.HasPrefix(answers[i], okBut) || c.lenient)
 	}
 	return rep
 }
 
-const ok = "ok"
+const ok, okBut = "ok", "ok, but "
+
+// answer is "ok", "ok, but" something, or why not.
+func (c *check) answer(ctx context.Context) string {
+	if c.note == nil {
+		return answer(c.ask(ctx))
+	}
+	note, err := c.note(ctx)
+	if err == nil && note != "" {
+		return okBut + note
+	}
+	return answer(err)
+}
 
 func answer(err error) string {
 	if err != nil {

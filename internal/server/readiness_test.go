@@ -28,6 +28,8 @@ func ask(t *testing.T, r *readiness) (int, report) {
 func TestReadyMeansServingWithEveryCheckPassed(t *testing.T) {
 	fine := check{name: "store", ask: func(context.Context) error { return nil }}
 	broken := check{name: "grid", ask: func(context.Context) error { return errors.New("no quorum") }}
+	low := check{name: "store", note: func(context.Context) (string, error) { return "the disk is almost full", nil }}
+	fullDisk := check{name: "store", note: func(context.Context) (string, error) { return "", errors.New("the disk of /data is full") }}
 	away := check{name: "store", ask: func(context.Context) error { return errors.New("away") }, lenient: true}
 	for _, c := range []struct {
 		name   string
@@ -41,6 +43,8 @@ func TestReadyMeansServingWithEveryCheckPassed(t *testing.T) {
 		{"serving with a check", serving, []check{fine}, 200, report{Ready: true, Phase: "serving", Checks: map[string]string{"store": "ok"}}},
 		{"a broken dependency", serving, []check{fine, broken}, 503, report{Phase: "serving", Checks: map[string]string{"store": "ok", "grid": "no quorum"}}},
 		{"a dependency that can be done without", serving, []check{away}, 200, report{Ready: true, Phase: "serving", Checks: map[string]string{"store": "away"}}},
+		{"somebody should see to it", serving, []check{low}, 200, report{Ready: true, Phase: "serving", Checks: map[string]string{"store": "ok, but the disk is almost full"}}},
+		{"nobody did", serving, []check{fullDisk}, 503, report{Phase: "serving", Checks: map[string]string{"store": "the disk of /data is full"}}},
 		{"draining", draining, []check{fine}, 503, report{Phase: "draining", Checks: map[string]string{"store": "ok"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

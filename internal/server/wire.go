@@ -64,7 +64,7 @@ func wire(o *Options, edition freshet.Edition, p *ports, r *readiness, failed ch
 				// Only now: probes are answered while it opens. Streams and publishing outlive a database that is away for a
 				// while, so it must not take a node out of service that does these.
 				lenient := o.Settings.Has(settings.RolePublish) || o.Settings.Has(settings.RoleSubscribe)
-				r.add(check{name: "store", ask: parts.store.Ping, lenient: lenient})
+				r.add(check{name: "store", note: parts.store.Health, lenient: lenient})
 				return nil
 			},
 			stop: func(context.Context) error { return parts.store.Close() },

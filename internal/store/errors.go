@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/freshet-io/freshet"
 )
@@ -25,24 +24,28 @@ type fault struct {
 type faultClass int
 
 const (
-	unknown faultClass = iota
-	away               // the database cannot be reached, is full, or was taken from us
-	contend            // it lost against another transaction: running it again can help
-	clash              // a unique index
-	orphan             // a foreign key: what it belongs to is gone
+	unknown  faultClass = iota
+	away                // the database cannot be reached, or was taken from us
+	full                // its disk has no room
+	readOnly            // its disk, or the database itself, takes no changes
+	broken              // its disk fails
+	contend             // it lost against another transaction: running it again can help
+	clash               // a unique index
+	orphan              // a foreign key: what it belongs to is gone
 	numFaults
 )
 
-// failures counts errors of the driver by class.
-type failures [numFaults]atomic.Uint64
-
-// Failures is how often the database failed: it was away, it made transactions wait for each other, or nobody knows.
-type Failures struct{ Away, Contention, Unknown uint64 }
+// Failures is how often the database failed: it was away, its disk was full, read-only or broken, it made transactions wait for
+// each other, or nobody knows.
+type Failures struct{ Away, Full, ReadOnly, Broken, Contention, Unknown uint64 }
 
 // Failures returns the counters.
 func (s *Store) Failures() Failures {
-	f := s.engine.failures
-	return Failures{Away: f[away].Load(), Contention: f[contend].Load(), Unknown: f[unknown].Load()}
+	f := &s.engine.health.failures
+	return Failures{
+		Away: f[away].Load(), Full: f[full].Load(), ReadOnly: f[readOnly].Load(), Broken: f[broken].Load(),
+		Contention: f[contend].Load(), Unknown: f[unknown].Load(),
+	}
 }
 
 // clashes maps unique indexes, as each engine names them, to what the catalog calls them.
@@ -66,13 +69,14 @@ func (e *engine) classify(ctx context.Context, err error) error {
 		// The engines have their own words for it; callers look for the context's.
 		return fmt.Errorf("%s: %w (%v)", e.name, ctx.Err(), err)
 	}
-	f := e.fault(err)
-	if e.failures != nil {
-		e.failures[f.class].Add(1)
-	}
+	f := e.sort(err)
+	e.health.failures[f.class].Add(1)
 	switch f.class {
 	case away:
 		return unavailable(err)
+	case full, readOnly, broken:
+		e.health.note(f.class, err)
+		return &freshet.Error{Kind: freshet.Unavailable, Msg: sentences[f.class], Err: err, Logged: true}
 	case contend:
 		return contention{unavailable(err)}
 	case clash:
@@ -84,6 +88,15 @@ func (e *engine) classify(ctx context.Context, err error) error {
 		return freshet.Wrap(freshet.NotFound, err, "What this belongs to no longer exists")
 	}
 	return fmt.Errorf("%s: %w", e.name, err)
+}
+
+// sort finds out what kind of fault an error of the driver is.
+func (e *engine) sort(err error) fault {
+	f := e.fault(err)
+	if f.class == broken && e.health.disk != nil {
+		f.class = e.health.disk.diagnose(err)
+	}
+	return f
 }
 
 func unavailable(cause error) *freshet.Error {

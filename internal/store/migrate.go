@@ -32,6 +32,9 @@ func (s *Store) migrate(ctx context.Context) error {
 		if _, ok := errors.AsType[*freshet.Error](err); ok {
 			return err
 		}
+		if fault := s.engine.health.startFault(err, s.engine.sort(err).class); fault != nil {
+			return fault
+		}
 		return freshet.Wrap(freshet.Unavailable, err, "The database schema cannot be brought up to date")
 	}
 	return nil

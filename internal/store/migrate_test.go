@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -267,9 +268,9 @@ func forEachLocation(t *testing.T, test func(t *testing.T, where Location)) {
 // openAt opens an empty database and migrates it up to the version only; 0 leaves it empty.
 func openAt(t *testing.T, where Location, version int64) *Store {
 	t.Helper()
-	open := func() (*Store, error) { return openSQLite(t.Context(), where.Dir) }
+	open := func() (*Store, error) { return openSQLite(t.Context(), where.Dir, slog.New(slog.DiscardHandler)) }
 	if where.URL != "" {
-		open = func() (*Store, error) { return openPostgres(t.Context(), where.URL) }
+		open = func() (*Store, error) { return openPostgres(t.Context(), where.URL, slog.New(slog.DiscardHandler)) }
 	}
 	s, err := open()
 	if err == nil && version > 0 {

@@ -33,13 +33,10 @@ const connectLook = 250 * time.Millisecond
 // awaitPostgres opens a PostgreSQL as soon as it answers: nodes and their database may be started in any order.
 func awaitPostgres(ctx context.Context, where *Location) (*Store, error) {
 	log := where.Log
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
 	patience := time.NewTimer(where.Patience)
 	defer patience.Stop()
 	for try := 0; ; try++ {
-		s, err := openPostgres(ctx, where.URL)
+		s, err := openPostgres(ctx, where.URL, log)
 		if err == nil && try > 0 {
 			log.Info("PostgreSQL answers")
 		}
@@ -71,7 +68,7 @@ func isLasting(err error) bool {
 	return ok && (strings.HasPrefix(e.Code, "28") || e.Code == "3D000") // no such account or password; no such database
 }
 
-func openPostgres(ctx context.Context, url string) (*Store, error) {
+func openPostgres(ctx context.Context, url string, log *slog.Logger) (*Store, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		// Not the cause itself: it repeats the URL, and hides the password only when it can find it.
@@ -99,6 +96,7 @@ func openPostgres(ctx context.Context, url string) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{engine: postgresEngine, read: db, write: db}
+	s.engine.health = &health{log: log}
 	if err := s.ReadClock(ctx); err != nil {
 		_ = db.Close()
 		return nil, err
@@ -157,14 +155,19 @@ func postgresClass(code string) faultClass {
 		return orphan
 	case "40001", "40P01": // serialization_failure, deadlock_detected
 		return contend
-	case "25006", // read_only_sql_transaction: we are connected to a standby
-		"55P03",                   // lock_not_available
+	case "25006": // read_only_sql_transaction: we are connected to a standby
+		return readOnly
+	case "53100": // disk_full
+		return full
+	case "58030": // io_error
+		return broken
+	case "55P03", // lock_not_available
 		"57P01", "57P02", "57P03": // shutting down, crashed, starting up
 		return away
 	}
 	if len(code) == 5 {
 		switch code[:2] {
-		case "08", "53", "58": // connection, resources (disk full, too many connections), system (I/O)
+		case "08", "53", "58": // connection, resources (too many connections), system
 			return away
 		}
 	}

@@ -15,8 +15,8 @@ type engine struct {
 	// countTables is the query for how many tables have the name $1.
 	countTables string
 	// clock is the expression for the database's own time, in microseconds; empty if it has none.
-	clock    string
-	failures *failures // nil until the store is open
+	clock  string
+	health *health // of this one store
 }
 
 // conn runs statements, in a transaction or outside. All SQL of the package passes through it, so this is the one

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -28,7 +29,7 @@ const (
 )
 
 // openSQLite opens the database in dir, for this process alone.
-func openSQLite(ctx context.Context, dir string) (*Store, error) {
+func openSQLite(ctx context.Context, dir string, log *slog.Logger) (*Store, error) {
 	if dir == "" {
 		return nil, freshet.Errorf(freshet.Invalid, "No data directory is given, and no database URL")
 	}
@@ -36,6 +37,7 @@ func openSQLite(ctx context.Context, dir string) (*Store, error) {
 	if err != nil {
 		return nil, unusable(dir, err)
 	}
+	h := &health{disk: &disk{dir: dir, space: spaceOf}, log: log}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, unusable(dir, err)
 	}
@@ -50,6 +52,7 @@ func openSQLite(ctx context.Context, dir string) (*Store, error) {
 		write:  sqlitePool(path, writerPragmas, 1),
 		lock:   lock,
 	}
+	s.engine.health = h
 	// Before SQLite creates the file, which would let everybody read it.
 	if err = makePrivate(path); err == nil {
 		// Reading the schema finds a file that is no database, or not all of one.
@@ -57,6 +60,9 @@ func openSQLite(ctx context.Context, dir string) (*Store, error) {
 	}
 	if err != nil {
 		_ = s.Close()
+		if fault := h.startFault(err, s.engine.sort(err).class); fault != nil {
+			return nil, fault
+		}
 		return nil, sqliteOpenError(path, err)
 	}
 	return s, nil
@@ -141,7 +147,16 @@ func sqliteFault(err error) fault {
 	switch code {
 	case sqlite3.BUSY, sqlite3.LOCKED:
 		return fault{class: contend}
-	case sqlite3.FULL, sqlite3.IOERR, sqlite3.CANTOPEN, sqlite3.READONLY, sqlite3.NOMEM, sqlite3.PROTOCOL:
+	case sqlite3.FULL:
+		return fault{class: full}
+	case sqlite3.READONLY:
+		if extended != sqlite3.READONLY_DBMOVED {
+			return fault{class: readOnly}
+		}
+		return fault{class: away}
+	case sqlite3.IOERR, sqlite3.CANTOPEN:
+		return fault{class: broken}
+	case sqlite3.NOMEM, sqlite3.PROTOCOL:
 		return fault{class: away}
 	}
 	return fault{}
@@ -162,6 +177,9 @@ func sqliteOpenError(path string, err error) error {
 
 // unusable names the directory and the reason the operating system gave.
 func unusable(dir string, err error) error {
+	if class, known := errnoClass(err); known {
+		return (&health{disk: &disk{dir: dir}}).startFault(err, class)
+	}
 	reason := err
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		reason = p.Err

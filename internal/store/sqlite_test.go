@@ -228,9 +228,10 @@ func TestAFullDiskRefusesWritesAndLosesNothing(t *testing.T) {
 	large := newTopic(app.ID, strings.Repeat("x", 100_000))
 	err := s.Update(t.Context(), func(tx *Tx) error { return tx.CreateTopic(large) })
 	wantKind(t, err, freshet.Unavailable)
-	if !errors.Is(err, sqlite3.FULL) {
+	if !errors.Is(err, sqlite3.FULL) || !freshet.IsLogged(err) {
 		t.Errorf("the cause is lost: %v", err)
 	}
+	wantSentence(t, err, freshet.Unavailable, "The disk is full")
 	if list := must(s.Topics(t.Context(), app.ID, Page{Limit: 10}))(t); list.Total != 1 || len(list.Items) != 1 {
 		t.Errorf("there are %d topics of %d", len(list.Items), list.Total)
 	}

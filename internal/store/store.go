@@ -40,7 +40,8 @@ type Location struct {
 	// Patience is how long to wait for a PostgreSQL that does not answer yet; 0: not at all. What no waiting helps, such as a wrong
 	// password, is told at once.
 	Patience time.Duration
-	Log      *slog.Logger // is told what is waited for; nil is nobody
+
+	Log *slog.Logger // is told what is waited for, and once when the disk fails and when it is well again; nil: nobody
 }
 
 // Open opens the database and brings its schema up to date. Its errors are *freshet.Error with one sentence for the
@@ -51,7 +52,10 @@ func Open(ctx context.Context, where Location) (*Store, error) {
 			return nil, freshet.Wrap(freshet.NotFound, err, fmt.Sprintf("There is no database in %s: name the data directory of the server", where.Dir))
 		}
 	}
-	open := func() (*Store, error) { return openSQLite(ctx, where.Dir) }
+	if where.Log == nil {
+		where.Log = slog.New(slog.DiscardHandler)
+	}
+	open := func() (*Store, error) { return openSQLite(ctx, where.Dir, where.Log) }
 	if where.URL != "" {
 		open = func() (*Store, error) { return awaitPostgres(ctx, &where) }
 	}
@@ -59,7 +63,6 @@ func Open(ctx context.Context, where Location) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.engine.failures = new(failures)
 	prepare := s.migrate
 	switch {
 	case where.Existing:

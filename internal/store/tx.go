@@ -18,6 +18,7 @@ import (
 type Tx struct {
 	conn
 	failed error
+	wrote  bool // something that is on disk once it commits
 }
 
 // How often and how long Update tries an act that loses against others, and how long it waits in between at most.
@@ -65,6 +66,9 @@ func (s *Store) try(ctx context.Context, act func(tx *Tx) error) error {
 	if err := sqlTx.Commit(); err != nil {
 		return s.engine.classify(ctx, err)
 	}
+	if tx.wrote {
+		s.engine.health.wrote()
+	}
 	return nil
 }
 
@@ -85,6 +89,7 @@ func (tx *Tx) writeAny(query string, args ...any) (int64, error) {
 	}
 	n, err := tx.exec(query, args...)
 	tx.failed = err
+	tx.wrote = tx.wrote || (err == nil && n > 0)
 	return n, err
 }
 

@@ -144,7 +144,7 @@ func (m *Meter) run() {
 			m.tellSpent(now)
 		case <-flush.C:
 			ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
-			if err := m.Flush(ctx); err != nil {
+			if err := m.Flush(ctx); err != nil && !freshet.IsLogged(err) {
 				m.log.Warn("usage could not be written down; it is kept for the next time", "err", err)
 			}
 			cancel()
@@ -167,7 +167,7 @@ func (m *Meter) prune(now time.Time) {
 	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
 	err := m.store.Update(ctx, func(tx *store.Tx) error { return tx.PruneUsage(now.Add(-m.retention)) })
-	if err != nil {
+	if err != nil && !freshet.IsLogged(err) {
 		m.log.Warn("old usage could not be forgotten", "err", err)
 	}
 }
