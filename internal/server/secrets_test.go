@@ -148,7 +148,15 @@ func TestACopyOfTheDatabaseOpensNothing(t *testing.T) {
 	token := r.signIn(t)
 	topic := r.sealedTopic(t, token)
 
+	r.cancel() // files that nobody writes are a copy of one moment
+	if err := r.wait(); err != nil {
+		t.Fatal(err)
+	}
 	stolen := copyDatabase(t, dir)
+	r = run(t, func(s *settings.Settings) { s.Data = dir })
+	if status := r.call(t, "GET", "/admin/users", token, nil, nil); status != http.StatusOK {
+		t.Fatalf("the token itself gets %d", status)
+	}
 	s, err := store.Open(t.Context(), store.Location{Dir: stolen})
 	if err != nil {
 		t.Fatal(err)

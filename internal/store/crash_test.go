@@ -2,8 +2,10 @@ package store
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"syscall"
@@ -104,9 +106,13 @@ func TestAcknowledgedWritesSurviveKill(t *testing.T) {
 
 func wantSurvivors(t *testing.T, dir string, acked []string) {
 	t.Helper()
-	s, err := Open(t.Context(), Location{Dir: dir}) // at once: the lock went with the process
+	var logs bytes.Buffer
+	s, err := Open(t.Context(), Location{Dir: dir, Log: slog.New(slog.NewTextHandler(&logs, nil))}) // at once: the lock went with the process
 	if err != nil {
 		t.Fatal(err)
+	}
+	if logs.Len() > 0 {
+		t.Errorf("a kill is no reason for alarm: %s", &logs)
 	}
 	for _, id := range acked {
 		if _, err := s.Topic(t.Context(), id); err != nil {

@@ -78,5 +78,5 @@ func (s *Store) embedded() bool { return s.engine.name == sqliteEngine.name }
 // pragma runs one on the writing connection, of which SQLite has one.
 func (s *Store) pragma(ctx context.Context, text string) error {
 	db := conn{ctx: ctx, engine: &s.engine, db: s.write}
-	return db.rows("PRAGMA "+text, nil, func(scanner) error { return nil })
+	return db.rows("PRAGMA "+text, nil, ignore)
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/freshet-io/freshet"
 )
@@ -33,7 +34,7 @@ func TestASecretIsReplacedAndRemoved(t *testing.T) {
 func TestAnErasedSecretIsInNoFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := open(t, Location{Dir: dir})
+	s := open(t, Location{Dir: dir, checkpointAfter: time.Hour})
 	household(t, s, "ada@example.com")
 	const value, inBase64 = "canary-canary-canary", "Y2FuYXJ5LWNhbmFyeS1jYW5hcnk"
 	in := func() (files []string) {

@@ -46,6 +46,7 @@ func openSQLite(ctx context.Context, dir string, log *slog.Logger) (*Store, erro
 		return nil, err
 	}
 	path := filepath.Join(dir, databaseFile)
+	missing, frames := missingFrames(path)
 	s := &Store{
 		engine: sqliteEngine,
 		read:   sqlitePool(path, readerPragmas, readers),
@@ -65,7 +66,27 @@ func openSQLite(ctx context.Context, dir string, log *slog.Logger) (*Store, erro
 		}
 		return nil, sqliteOpenError(path, err)
 	}
+	if missing > 0 {
+		log.Error("acknowledged changes are missing: the write-ahead log of the database was cut, removed or replaced. Put a backup in its place, or go on with what is left",
+			"file", path+"-wal", "pages", frames, "missing", missing)
+		if err := s.quickCheck(ctx); err != nil {
+			_ = s.Close()
+			return nil, sqliteOpenError(path, err)
+		}
+	}
 	return s, nil
+}
+
+// quickCheck looks whether the pages of the database fit together.
+func (s *Store) quickCheck(ctx context.Context) error {
+	var verdict string
+	if err := s.write.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); err != nil {
+		return err
+	}
+	if verdict != "ok" {
+		return fmt.Errorf("%w: %s", sqlite3.CORRUPT, verdict)
+	}
+	return nil
 }
 
 // Order matters: the busy timeout first. Pragmas of the file, such as WAL, are the writer's to set.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -23,6 +24,7 @@ type Store struct {
 	lock   *dirLock
 
 	ahead atomic.Int64 // by how much the database's clock is ahead of ours, in nanoseconds
+	checkpoints *checkpointer // nil on PostgreSQL
 }
 
 // Location says where the data is.
@@ -42,6 +44,8 @@ type Location struct {
 	Patience time.Duration
 
 	Log *slog.Logger // is told what is waited for, and once when the disk fails and when it is well again; nil: nobody
+
+	checkpointAfter time.Duration // for tests; 0 is the usual
 }
 
 // Open opens the database and brings its schema up to date. Its errors are *freshet.Error with one sentence for the
@@ -74,12 +78,17 @@ func Open(ctx context.Context, where Location) (*Store, error) {
 		_ = s.Close() // the first error is the one to tell
 		return nil, err
 	}
+	if s.embedded() {
+		s.checkpoints = startCheckpointer(s, cmp.Or(where.checkpointAfter, checkpointAfter))
+		s.checkpoints.noteWrite() // what the process before left, and the schema
+	}
 	return s, nil
 }
 
 // Close waits for running statements. On SQLite it also folds the write-ahead log into the database and lets go of
 // the data directory.
 func (s *Store) Close() error {
+	s.checkpoints.close()
 	err := s.read.Close()
 	if s.write != s.read {
 		err = errors.Join(err, s.write.Close())

@@ -68,6 +68,7 @@ func (s *Store) try(ctx context.Context, act func(tx *Tx) error) error {
 	}
 	if tx.wrote {
 		s.engine.health.wrote()
+		s.checkpoints.noteWrite()
 	}
 	return nil
 }
