@@ -61,7 +61,14 @@ func (p *parts) startNATS(ctx context.Context) error {
 	if p.nats, err = natsserver.Start(ctx, opts); err != nil {
 		return err
 	}
-	p.log.Info("embedded NATS server runs", "name", name, "clients", p.nats.URL(), "peers", p.nats.ClusterAddress())
+	attrs := []any{"name", name}
+	if url := p.nats.URL(); url != "" {
+		attrs = append(attrs, "clients", url)
+	}
+	if address := p.nats.ClusterAddress(); address != "" {
+		attrs = append(attrs, "peers", address)
+	}
+	p.log.Info("embedded NATS server runs", attrs...)
 	return nil
 }
 

@@ -44,6 +44,7 @@ type Server struct {
 	nats     *server.Server
 	user     string
 	password freshet.Secret
+	open     bool // to clients of other processes
 }
 
 // Start runs a server. It returns once connections are accepted, which says nothing about its peers.
@@ -67,7 +68,7 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 			return nil, freshet.Errorf(freshet.Unavailable, "The embedded NATS server does not start: see the log lines before this one")
 		}
 	}
-	return &Server{nats: s, user: o.Username, password: freshet.Secret(o.Password)}, nil
+	return &Server{nats: s, user: o.Username, password: freshet.Secret(o.Password), open: opts.Listen != ""}, nil
 }
 
 // Account returns what clients must present; empty if nothing.
@@ -138,7 +139,12 @@ func address(text string) (host string, port int, err error) {
 func (s *Server) InProcessConn() (net.Conn, error) { return s.nats.InProcessConn() }
 
 // URL is where clients of other processes connect; empty if they cannot.
-func (s *Server) URL() string { return s.nats.ClientURL() }
+func (s *Server) URL() string {
+	if !s.open {
+		return ""
+	}
+	return s.nats.ClientURL()
+}
 
 // ClusterAddress is where other servers connect.
 func (s *Server) ClusterAddress() string {
