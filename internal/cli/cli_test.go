@@ -166,6 +166,9 @@ func TestConfigPrintShowsWhatAppliesAndWhy(t *testing.T) {
 			t.Errorf("%q is missing in\n%s", want, got.stdout)
 		}
 	}
+	if first, _, _ := strings.Cut(got.stdout, "\n"); !strings.HasPrefix(first, "# ") || !strings.Contains(first, "a server that runs may have been started otherwise") {
+		t.Errorf("the first line does not say whose settings these are: %s", first)
+	}
 	if got.code != 0 || got.stderr != "" || strings.Contains(got.stdout, "hunter2") {
 		t.Errorf("got %+v", got)
 	}

@@ -36,7 +36,8 @@ func newConfigPrint(p *process) *cobra.Command {
 		Use:   "print",
 		Short: "Print the effective settings as YAML",
 		Long: `Print the effective settings as YAML that works as a configuration file, with the origin of each value beside
-it. Secrets are hidden.`,
+it. Secrets are hidden. These are the settings of a server that would be started here and now, with this
+environment and these flags; it does not ask one that runs.`,
 		Example: `# What applies here
 freshet config print
 

@@ -12,7 +12,8 @@ import (
 // What must not be shown is a comment, so that the output is still a file that works.
 func (e *Effective) Print(w io.Writer) error {
 	var out strings.Builder
-	out.WriteString("# Effective settings, and where each came from. Hidden values are comments.\n")
+	out.WriteString("# What freshet serve would run with if it were started here and now; a server that runs may have been started otherwise.\n" +
+		"# Behind each setting is where it came from. Hidden values are comments.\n")
 	group := ""
 	for i := range table {
 		s := &table[i]
