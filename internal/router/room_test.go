@@ -263,3 +263,27 @@ func TestLongDocumentsWaitForEachOtherAndShortOnesForNobody(t *testing.T) {
 		r.mustPublish(&long, document(3))
 	})
 }
+
+func TestADocumentThatIsPublishedAgainIsPutAwayInTheGridToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const ttl = time.Hour
+		g := grid.NewMemory(grid.MemoryOptions{MessageTTL: ttl})
+		defer g.Close()
+		r := router.New(g, router.Options{MessageTTL: ttl})
+		defer r.Close()
+		c, topic := counted{r, t}, newTopic(t, "snapshot")
+		f := c.follow(&topic)
+		c.mustPublish(&topic, zeros(64<<10))
+		time.Sleep(ttl / 2)
+		c.mustPublish(&topic, zeros(64<<10)) // which renews it
+		f.Close()
+		time.Sleep(20 * time.Minute) // nobody uses it any more here
+		if st := r.Stats(); st.Topics != 0 || st.Held != 0 {
+			t.Fatalf("the topic is still in use: %+v", st)
+		}
+		c.mustPublish(&topic, zeros(64<<10))
+		if held := r.Stats().Held; held > 80<<10 {
+			t.Errorf("the document came back from the grid with its tape: it takes %d bytes", held)
+		}
+	})
+}

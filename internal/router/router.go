@@ -36,8 +36,8 @@ type Options struct {
 	// MaxDocument bounds what the publications to a topic may add up to, in bytes; 32 MiB by default.
 	MaxDocument int
 
-	// Linger is how long a topic's history is kept after its last use here, for subscribers that come back; 5 minutes by
-	// default.
+	// Linger is how long this node stays with a topic after its last use here, for subscribers that come back; 5 minutes by
+	// default. All of its history is kept for a minute after its last reader left.
 	Linger time.Duration
 
 	// Held counts what topics hold in memory. Nil: nobody does, and there is no bound.

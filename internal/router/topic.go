@@ -223,6 +223,9 @@ func (t *topic) renew(doc grid.Document) {
 		return
 	}
 	state, ok := t.stateOf(doc)
+	if ok {
+		t.carried = carriedBy(doc.Content)
+	}
 	if !ok || state == t.state {
 		t.at = doc.At
 		return
@@ -230,7 +233,7 @@ func (t *topic) renew(doc grid.Document) {
 	if delta := t.delta(state); delta != nil {
 		t.views.Advance(delta)
 	}
-	t.state, t.at, t.carried = state, doc.At, carriedBy(doc.Content)
+	t.state, t.at = state, doc.At
 	t.history.renew(state)
 	t.armExpiry(0)
 }
