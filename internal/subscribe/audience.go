@@ -114,7 +114,7 @@ func newRegistry(parts Parts, opts *Options, left func()) *registry {
 		seats:     newSeats(parts.Log, parts.Counters, opts.SeatWait),
 		meter:     parts.Meter,
 		stats:     newStats(),
-		errors:    newErrorLog(parts.Log),
+		errors:    newErrorLog(parts.Log, opts.Proxies),
 	}
 	if r.meter != nil {
 		r.meter.OnSpent(r.noteSpent)

@@ -8,24 +8,29 @@ import (
 	"strings"
 
 	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/httpkit"
 	"github.com/freshet-io/freshet/internal/loglimit"
 )
 
 // errorLog writes a line for every error event, so that the session that people quote when they ask for help leads somewhere. Strangers
 // cause these events, so the lines of a second are limited, and what strangers send is left out: keys, queries, paths.
-type errorLog struct{ lines *loglimit.Logger }
+type errorLog struct {
+	lines   *loglimit.Logger
+	proxies httpkit.Proxies
+}
 
 // errorLines is how many error events a second are logged one by one.
 const errorLines = 20
 
-func newErrorLog(log *slog.Logger) errorLog {
-	return errorLog{loglimit.New(log, "error events", errorLines)}
+func newErrorLog(log *slog.Logger, proxies httpkit.Proxies) errorLog {
+	return errorLog{loglimit.New(log, "error events", errorLines), proxies}
 }
 
 // refused logs a subscription that was answered with an error.
 func (l errorLog) refused(r *http.Request, f *failure, err error) {
 	place := placeOf(r)
-	args := []any{"code", f.Code, "session", f.SessionID, place.Key, place.Value.String(), "remote", r.RemoteAddr}
+	remote, _ := l.proxies.Trust(r)
+	args := []any{"code", f.Code, "session", f.SessionID, place.Key, place.Value.String(), "remote", remote}
 	if category(f.Code) == serverException && !errors.Is(err, errDraining) && r.Context().Err() == nil {
 		l.lines.Log(slog.LevelError, "subscription failed", append(args, "err", err)...)
 		return

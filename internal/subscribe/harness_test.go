@@ -24,6 +24,7 @@ import (
 	"github.com/freshet-io/freshet/internal/catalog"
 	"github.com/freshet-io/freshet/internal/fanout"
 	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/httpkit"
 	"github.com/freshet-io/freshet/internal/router"
 	"github.com/freshet-io/freshet/internal/store"
 	"github.com/freshet-io/freshet/internal/subscribe"
@@ -77,6 +78,7 @@ type options struct {
 	snapshot     time.Duration
 	seatWait     time.Duration
 	drainRate    int
+	proxies      httpkit.Proxies
 	max          int64
 	perAccount   int64
 	perApp       int64
@@ -135,7 +137,7 @@ func newHarness(t *testing.T, opts options, ln dialer, loops int) *harness {
 		opts.change(&parts)
 	}
 	h.server = subscribe.New(parts,
-		subscribe.Options{MaxConnections: opts.max, SeatWait: opts.seatWait, Recheck: opts.recheck, LongPoll: orHour(opts.longPoll), SnapshotTimeout: orHour(opts.snapshot)})
+		subscribe.Options{Proxies: opts.proxies, MaxConnections: opts.max, SeatWait: opts.seatWait, Recheck: opts.recheck, LongPoll: orHour(opts.longPoll), SnapshotTimeout: orHour(opts.snapshot)})
 	h.catalog.quotas.MessagesPerMonth, h.catalog.appQuotas.MessagesPerMonth = opts.messages, opts.appMessages
 	h.http = &http.Server{Handler: h.server, ConnState: func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {

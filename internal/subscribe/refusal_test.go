@@ -3,7 +3,9 @@ package subscribe_test
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/httpkit"
 )
 
 // logged returns the only line of the log that has the session of an error event.
@@ -79,6 +82,31 @@ func TestARefusedSubscriptionIsInTheLog(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestBehindAProxyTheClientsAddressIsInTheLog(t *testing.T) {
+	loopback := httpkit.Proxies{netip.MustParsePrefix("127.0.0.0/8")}
+	for name, c := range map[string]struct {
+		proxies httpkit.Proxies
+		want    string
+	}{
+		"one that is trusted": {loopback, "remote=203.0.113.7:0"},
+		"any other":           {nil, "remote=127.0.0.1:"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ln, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := newHarness(t, options{proxies: c.proxies}, tcpListener{ln}, -1)
+			defer h.close()
+			s := h.get("/v1/topics/"+freshet.NewID(), header{"X-Forwarded-For": "198.51.100.1, 203.0.113.7"})
+			defer s.close()
+			if line := h.logged(s.expect("error", "").data); !strings.Contains(line, c.want) {
+				t.Errorf("no %s in %s", c.want, line)
+			}
+		})
+	}
 }
 
 func TestAStreamThatEndsWithAnErrorIsInTheLog(t *testing.T) {

@@ -23,6 +23,7 @@ import (
 	"github.com/freshet-io/freshet/internal/catalog"
 	"github.com/freshet-io/freshet/internal/fanout"
 	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/httpkit"
 	"github.com/freshet-io/freshet/internal/router"
 	"github.com/freshet-io/freshet/internal/sse"
 	"github.com/freshet-io/freshet/internal/usage"
@@ -69,6 +70,9 @@ type Options struct {
 
 	// Refusal is what a subscriber beyond MaxConnections is told; there is a text by default.
 	Refusal string
+
+	// Proxies are believed when they say whose request they pass on. The log tells.
+	Proxies httpkit.Proxies
 
 	// SeatWait is how long a subscriber beyond a limit waits for another one to go before it is refused; 100 ms by default.
 	SeatWait time.Duration
