@@ -13,6 +13,7 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/loglimit"
 	"github.com/freshet-io/freshet/internal/httpkit"
 	"github.com/freshet-io/freshet/internal/store"
 )
@@ -71,7 +72,7 @@ type Catalog struct {
 	overlaps  overlaps
 	passwords passwords
 	attempts  *attempts
-	quiet     quiet
+	refusals  *loglimit.Logger // of passwords
 	keys      *cache[keyRef, *store.KeyOwner]
 	topics    *cache[string, *store.TopicAccess]
 	builtIn   *cache[string, *freshet.App] // of the app of that name, if there is one
@@ -96,6 +97,7 @@ func New(ctx context.Context, s *store.Store, notifier Notifier, opts Options) (
 		log:       opts.Log,
 		passwords: newPasswords(opts.Hashing),
 		attempts:  newAttempts(),
+		refusals:  loglimit.New(opts.Log, "failed sign-ins", refusalLines),
 		keys:      newCache[keyRef, *store.KeyOwner](opts.Now),
 		topics:    newCache[string, *store.TopicAccess](opts.Now),
 		builtIn:   newCache[string, *freshet.App](opts.Now),
@@ -135,6 +137,7 @@ func (c *Catalog) prepare(ctx context.Context) error {
 // Close ends the catalog's interest in notices. The store stays open: whoever opened it closes it.
 func (c *Catalog) Close() {
 	c.stop()
+	c.refusals.Close()
 	if c.stopLooking != nil {
 		c.stopLooking()
 		c.looking.Wait()

@@ -3,8 +3,7 @@ package catalog
 import (
 	"context"
 	"errors"
-	"sync"
-	"time"
+	"log/slog"
 
 	"github.com/freshet-io/freshet"
 )
@@ -29,50 +28,27 @@ func (r refusal) err() error {
 
 func refused(err error) (refusal, bool) { return errors.AsType[refusal](err) }
 
-// linesPerSecond is how many failed sign-ins are logged one by one. Of a flood only the number is.
-const linesPerSecond = 10
-
-// quiet keeps a flood from filling the log.
-type quiet struct {
-	mu      sync.Mutex
-	second  int64
-	lines   int
-	leftOut int64
-}
-
-// admit reports whether there may be a line now, and how many were left out since the last.
-func (q *quiet) admit(now time.Time) (leftOut int64, ok bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if second := now.Unix(); second != q.second {
-		q.second, q.lines = second, 0
-	}
-	if q.lines >= linesPerSecond {
-		q.leftOut++
-		return 0, false
-	}
-	q.lines++
-	leftOut, q.leftOut = q.leftOut, 0
-	return leftOut, true
-}
+// refusalLines is how many failed sign-ins a second are logged one by one. Of a flood only the number is.
+const refusalLines = 10
 
 // logRefusal tells the operator whose password was not taken, where from and why. Accounts appear by their identifier, and e-mails that
 // have none as a keyed hash: a person who mistypes may have typed the password there.
 func (c *Catalog) logRefusal(ctx context.Context, emailKey, network string, why refusal) {
-	leftOut, ok := c.quiet.admit(c.now())
-	if !ok {
-		return
-	}
-	args := []any{"account", c.nameInLog(ctx, emailKey), "address", network, "reason", string(why)}
-	if leftOut > 0 {
-		args = append(args, "left_out", leftOut)
-	}
-	c.log.Warn("sign-in failed", args...)
+	c.refusals.Log(slog.LevelWarn, "sign-in failed",
+		"account", nameInLog{c, ctx, emailKey}, "address", network, "reason", string(why))
 }
 
-func (c *Catalog) nameInLog(ctx context.Context, emailKey string) string {
-	if found, err := c.store.AccountByEmail(ctx, emailKey); err == nil {
-		return found.ID
+// nameInLog is looked up once a line is really written.
+type nameInLog struct {
+	catalog  *Catalog
+	ctx      context.Context
+	emailKey string
+}
+
+// LogValue implements slog.LogValuer.
+func (n nameInLog) LogValue() slog.Value {
+	if found, err := n.catalog.store.AccountByEmail(n.ctx, n.emailKey); err == nil {
+		return slog.StringValue(found.ID)
 	}
-	return "email:" + c.seals.pseudonym("email", emailKey)[:12]
+	return slog.StringValue("email:" + n.catalog.seals.pseudonym("email", n.emailKey)[:12])
 }

@@ -281,7 +281,7 @@ func TestNamesInsideCannotBeProbed(t *testing.T) {
 			return err
 		},
 		"a trial": func(host string) error {
-			tester := &Tester{client: c, places: make(chan struct{}, 1)}
+			tester := &Tester{client: c, trials: map[string]int{}}
 			return try(t, tester, sourceAt("http://"+host+"/")).Failure
 		},
 	}

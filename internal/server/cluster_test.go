@@ -13,7 +13,9 @@ func TestOnlyWhatListensIsLogged(t *testing.T) {
 	if line := r.await(msg); line["clients"] != nil || line["peers"] != nil {
 		t.Errorf("nothing listens: %v", line)
 	}
-	r = run(t, func(s *settings.Settings) { s.NATS, s.NATSListen = freshet.Secret(settings.EmbeddedNATS), "127.0.0.1:0" })
+	r = run(t, func(s *settings.Settings) {
+		s.NATS, s.NATSListen = freshet.Secret(settings.EmbeddedNATS), "127.0.0.1:0"
+	})
 	if line := r.await(msg); line["clients"] == nil || line["peers"] != nil {
 		t.Errorf("clients of other processes can connect: %v", line)
 	}

@@ -23,7 +23,7 @@ type Store struct {
 	write  *sql.DB // the same as read on PostgreSQL; the one writing connection on SQLite
 	lock   *dirLock
 
-	ahead atomic.Int64 // by how much the database's clock is ahead of ours, in nanoseconds
+	ahead       atomic.Int64  // by how much the database's clock is ahead of ours, in nanoseconds
 	checkpoints *checkpointer // nil on PostgreSQL
 }
 
