@@ -99,13 +99,76 @@ func (w *statusWriter) Write(b []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the connection.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// Gzip compresses every answer with a body, however small, for clients that accept it.
+// compressors are those at work in the process. Each takes more than a megabyte, and anybody may ask for an answer that needs one.
+var compressors = make(chan struct{}, 32)
+
+// Gzip compresses every answer with a body, however small, for clients that accept it. While too many others are being compressed, it
+// leaves an answer as it is.
 func Gzip() Middleware {
 	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(1), gzhttp.EnableZstd(false), gzhttp.ContentTypeFilter(gzhttp.CompressAllContentTypeFilter))
 	if err != nil {
 		panic(err) // the options are constant
 	}
-	return func(next http.Handler) http.Handler { return wrap(next) }
+	return func(next http.Handler) http.Handler {
+		compressed := wrap(next)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			select {
+			case compressors <- struct{}{}:
+			default:
+				w.Header().Add("Vary", "Accept-Encoding") // for caches, as if it were compressed
+				next.ServeHTTP(w, r)
+				return
+			}
+			k := &keptWriter{ResponseWriter: w}
+			func() {
+				defer func() { <-compressors }()
+				compressed.ServeHTTP(k, r)
+			}()
+			k.send()
+		})
+	}
+}
+
+// maxKept is how much of a compressed answer is kept until it is complete.
+const maxKept = 64 << 10
+
+// keptWriter keeps an answer until it is complete, if it is not too long: a compressor takes a megabyte, and must not wait for
+// clients.
+type keptWriter struct {
+	http.ResponseWriter
+	kept   []byte
+	passes bool // it was too long, or is wanted as it comes
+}
+
+// Write implements http.ResponseWriter.
+func (k *keptWriter) Write(p []byte) (int, error) {
+	if !k.passes && len(k.kept)+len(p) <= maxKept {
+		k.kept = append(k.kept, p...)
+		return len(p), nil
+	}
+	k.send()
+	return k.ResponseWriter.Write(p)
+}
+
+// FlushError implements what http.ResponseController asks for.
+func (k *keptWriter) FlushError() error {
+	k.send()
+	return http.NewResponseController(k.ResponseWriter).Flush()
+}
+
+// Flush implements http.Flusher.
+func (k *keptWriter) Flush() { _ = k.FlushError() }
+
+// Unwrap lets http.ResponseController reach the connection.
+func (k *keptWriter) Unwrap() http.ResponseWriter { return k.ResponseWriter }
+
+// send writes what was kept. If that fails, so does what follows.
+func (k *keptWriter) send() {
+	k.passes = true
+	if len(k.kept) > 0 {
+		_, _ = k.ResponseWriter.Write(k.kept)
+		k.kept = nil
+	}
 }
 
 // CORS opens an API to pages of every origin. Credentials stay off: tokens travel in headers, never in cookies,

@@ -2,7 +2,10 @@ package httpkit
 
 import (
 	"bytes"
+	"compress/gzip"
+	"crypto/rand"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -115,5 +118,59 @@ func TestAMuxAnswersItsRefusalsAsJSON(t *testing.T) {
 		if w.Code >= 400 && w.Header().Get("Content-Type") != "application/json" {
 			t.Errorf("%s %s: content type %s", test.method, test.path, w.Header().Get("Content-Type"))
 		}
+	}
+}
+
+// TestACompressorDoesNotWaitForTheClient: it takes more room than most answers.
+func TestACompressorDoesNotWaitForTheClient(t *testing.T) {
+	handled := false
+	w := writeFunc{httptest.NewRecorder(), func() {
+		if !handled {
+			t.Error("the client is sent something while the handler runs")
+		}
+	}}
+	h := Gzip()(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		defer func() { handled = true }()
+		for range 100 {
+			_, _ = io.CopyN(w, rand.Reader, 500) // which cannot be made shorter, and so leaves the compressor early
+		}
+	}))
+	r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
+	r.Header.Set("Accept-Encoding", "gzip")
+	h.ServeHTTP(w, r)
+	in, err := gzip.NewReader(w.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(in); err != nil || len(text) != 50_000 {
+		t.Errorf("%d bytes arrive, %v", len(text), err)
+	}
+}
+
+type writeFunc struct {
+	*httptest.ResponseRecorder
+	wrote func()
+}
+
+func (w writeFunc) Write(p []byte) (int, error) {
+	w.wrote()
+	return w.ResponseRecorder.Write(p)
+}
+
+// TestCompressorsAreBounded: who finds all of them at work is answered all the same.
+func TestCompressorsAreBounded(t *testing.T) {
+	for range cap(compressors) {
+		compressors <- struct{}{}
+	}
+	defer func() {
+		for range cap(compressors) {
+			<-compressors
+		}
+	}()
+	w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", http.NoBody)
+	r.Header.Set("Accept-Encoding", "gzip")
+	Gzip()(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "text") })).ServeHTTP(w, r)
+	if w.Body.String() != "text" || w.Header().Get("Content-Encoding") != "" {
+		t.Errorf("%q in %v", w.Body, w.Header())
 	}
 }
