@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/freshet-io/freshet/internal/histogram"
+	"github.com/freshet-io/freshet/internal/httpkit"
 	"github.com/freshet-io/freshet/internal/poll"
 	"github.com/freshet-io/freshet/internal/router"
 	"github.com/freshet-io/freshet/internal/store"
@@ -122,10 +123,9 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 		c.poller(p.poller.Stats())
 	}
 	c.engines(p)
-	st := p.streams.Stats()
-	c.send(http2Held, float64(st.Held))
-	c.send(http2Refused, float64(st.Refused))
-	c.send(http2Cut, float64(st.Cut))
+	if p.streams != nil {
+		c.streams(p.streams.Stats())
+	}
 }
 
 type collection struct{ ch chan<- prometheus.Metric }
@@ -180,6 +180,12 @@ func (c collection) subscriber(p *parts) {
 	c.send(timedOut, float64(fan.TimedOut))
 	c.histogram(fanOutSeconds, fan.FanOut)
 	c.histogram(lagSeconds, fan.Lag)
+}
+
+func (c collection) streams(st httpkit.StreamStats) {
+	c.send(http2Held, float64(st.Held))
+	c.send(http2Refused, float64(st.Refused))
+	c.send(http2Cut, float64(st.Cut))
 }
 
 func (c collection) poller(st poll.Stats) {
