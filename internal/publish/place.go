@@ -3,6 +3,7 @@ package publish
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/freshet-io/freshet"
@@ -36,7 +37,8 @@ func (p *bodyPlace) grow(bytes int64) error {
 	case errors.Is(err, memory.ErrBusy):
 		p.api.refused.Add(1)
 		e := freshet.Errorf(freshet.Unavailable, "Too many long publications are being sent at once; try again")
-		e.RetryAfter = placeRetry
+		e.RetryAfter, e.Logged = placeRetry, true
+		p.api.refusals.Log(slog.LevelWarn, "publication refused for lack of memory", "reason", e.Msg)
 		return e
 	case err != nil:
 		return err

@@ -16,6 +16,7 @@ import (
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/catalog"
 	"github.com/freshet-io/freshet/internal/httpkit"
+	"github.com/freshet-io/freshet/internal/loglimit"
 	"github.com/freshet-io/freshet/internal/memory"
 	"github.com/freshet-io/freshet/internal/openapi"
 	"github.com/freshet-io/freshet/internal/router"
@@ -69,6 +70,8 @@ type API struct {
 	router  Router
 	opts    Options
 	refused atomic.Uint64
+
+	refusals *loglimit.Logger // for lack of memory
 }
 
 // New makes the publishing API. Its paths are relative to where it is mounted.
@@ -79,7 +82,8 @@ func New(log *slog.Logger, catalog Catalog, rt Router, opts Options) (*API, erro
 	if opts.BodyTimeout <= 0 {
 		opts.BodyTimeout = defaultBodyTimeout
 	}
-	a := &API{log: log, catalog: catalog, router: rt, opts: opts}
+	a := &API{log: log, catalog: catalog, router: rt, opts: opts,
+		refusals: loglimit.New(log, "publications refused for lack of memory", 1)}
 	mux := http.NewServeMux()
 	for _, r := range routes() {
 		mux.Handle(r.method+" "+r.path, httpkit.Serve(log, func(w http.ResponseWriter, req *http.Request) error {

@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -43,7 +44,7 @@ func (r *Router) begin(ctx context.Context, owner string, bytes int) (end func()
 		r.stats.busy.Add(1)
 		e := freshet.Errorf(freshet.Unavailable, "Too many long documents are being published at once; try again")
 		e.RetryAfter = busyFor
-		return nil, e
+		return nil, r.backpressure(e)
 	case err != nil:
 		return nil, err
 	}
@@ -93,6 +94,13 @@ func (t *topic) makeRoom(held, next content.State) error {
 	e := freshet.Errorf(freshet.Unavailable,
 		"The server's memory for documents is used up. Publications that make no document longer still pass; delete topics, or give the server more memory (grid.memory)")
 	e.RetryAfter = fullFor
+	return r.backpressure(e)
+}
+
+// backpressure logs a refusal for lack of memory, so many a second at most: whoever causes it could fill the log with it.
+func (r *Router) backpressure(e *freshet.Error) error {
+	r.refusals.Log(slog.LevelWarn, "publication refused for lack of memory", "reason", e.Msg)
+	e.Logged = true
 	return e
 }
 

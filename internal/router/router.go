@@ -22,6 +22,7 @@ import (
 	"github.com/freshet-io/freshet/internal/content"
 	"github.com/freshet-io/freshet/internal/grid"
 	"github.com/freshet-io/freshet/internal/jsonpatch"
+	"github.com/freshet-io/freshet/internal/loglimit"
 	"github.com/freshet-io/freshet/internal/memory"
 	"github.com/freshet-io/freshet/internal/trace"
 )
@@ -82,6 +83,7 @@ type Router struct {
 	held   *memory.Account
 	kept   *shelf
 
+	refusals   *loglimit.Logger // for lack of memory
 	gridCounts bool
 	viewWork   int
 
@@ -120,6 +122,7 @@ func New(g grid.Grid, opts Options) *Router {
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}
+	r.refusals = loglimit.New(r.log, "publications refused for lack of memory", 1)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.janitor = time.AfterFunc(r.linger, r.sweep) // which needs to know it
@@ -137,6 +140,7 @@ func (r *Router) Close() error {
 	for _, t := range topics {
 		t.unfollow()
 	}
+	r.refusals.Close()
 	return nil
 }
 

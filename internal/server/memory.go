@@ -10,7 +10,7 @@ import (
 	"github.com/freshet-io/freshet/internal/memory"
 )
 
-// budget is what the process does with the memory that it may use. Documents get half. The rest is for what comes and goes:
+// budget is what the process does with the memory that it may use. Documents get a quarter. The rest is for what comes and goes:
 // publications that are being read and compared, connections, and garbage that was not collected yet.
 type budget struct {
 	held   *memory.Account   // documents, in the grid and in the router
@@ -20,6 +20,8 @@ type budget struct {
 }
 
 const (
+	documentsPart = 4
+
 	workWait   = 5 * time.Second
 	workQueue  = 256
 	minWork    = 8 << 20 // two documents of 4 MiB
@@ -35,7 +37,7 @@ const (
 // chose, unless that is 0.
 func newBudget(mayUse, documents int64, processors int) budget {
 	if documents == 0 {
-		documents = mayUse / 2
+		documents = mayUse / documentsPart
 	}
 	b := budget{
 		held: memory.NewAccount(documents),

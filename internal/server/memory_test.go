@@ -5,7 +5,7 @@ import (
 	"testing/fstest"
 )
 
-func TestDocumentsGetHalfOfWhatTheProcessMayUse(t *testing.T) {
+func TestDocumentsGetAQuarterOfWhatTheProcessMayUse(t *testing.T) {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	meminfo := file("MemTotal:       2097152 kB\nMemFree: 1 kB\n")
 	for _, test := range []struct {
@@ -15,11 +15,11 @@ func TestDocumentsGetHalfOfWhatTheProcessMayUse(t *testing.T) {
 		want   int64
 	}{
 		{"nothing is known", fstest.MapFS{}, 0, 0},
-		{"the machine's", fstest.MapFS{"proc/meminfo": meminfo}, 0, 1 << 30},
+		{"the machine's", fstest.MapFS{"proc/meminfo": meminfo}, 0, 512 << 20},
 		{"the control group's", fstest.MapFS{"proc/meminfo": meminfo, "proc/self/cgroup": file("0::/a\n"),
-			"sys/fs/cgroup/a/memory.max": file("1073741824\n")}, 0, 512 << 20},
+			"sys/fs/cgroup/a/memory.max": file("1073741824\n")}, 0, 256 << 20},
 		{"a control group with more than the machine", fstest.MapFS{"proc/meminfo": meminfo, "proc/self/cgroup": file("0::/a\n"),
-			"sys/fs/cgroup/a/memory.max": file("1099511627776\n")}, 0, 1 << 30},
+			"sys/fs/cgroup/a/memory.max": file("1099511627776\n")}, 0, 512 << 20},
 		{"the operator's choice", fstest.MapFS{"proc/meminfo": meminfo}, 1 << 20, 1 << 20},
 	} {
 		if got := newBudget(mayUse(test.files), test.chosen, 2).held.Most(); got != test.want {

@@ -248,7 +248,7 @@ var table = []Entry{
 		value: bind(func(s *Settings) *Size { return &s.Grid.MaxBytes }, size(0, 1<<50)),
 	}, {
 		Key: "grid.memory", Default: "0B",
-		Help:  "Most memory that documents and their histories may take in this process; beyond it publications are refused; 0 is half of what the process may use",
+		Help:  "Most memory that documents and their histories may take in this process; beyond it publications are refused; 0 is a quarter of what the process may use",
 		value: bind(func(s *Settings) *Size { return &s.Grid.Memory }, size(0, 1<<50)),
 	}, {
 		Key: "drain.timeout", Default: "30s",
