@@ -13,8 +13,8 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/grid"
-	"github.com/freshet-io/freshet/internal/loglimit"
 	"github.com/freshet-io/freshet/internal/httpkit"
+	"github.com/freshet-io/freshet/internal/loglimit"
 	"github.com/freshet-io/freshet/internal/store"
 )
 
