@@ -92,7 +92,9 @@ func (f *secrets) intoFile(o *Options) error {
 		if err := keyfile.Write(o.KeyFile, f.file); err != nil {
 			return err
 		}
-		o.Log.Info("the secret has a file of its own now; keep a copy of it apart from copies of the database", "file", o.KeyFile)
+		if f.stored != nil {
+			o.Log.Info("the secret has moved from the database to a file of its own; keep a copy of it apart from copies of the database", "file", o.KeyFile)
+		}
 	}
 	f.current = f.file.Current
 	return nil

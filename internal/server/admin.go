@@ -27,7 +27,7 @@ func adminHandler(r *readiness, metrics *metrics, administration http.Handler, l
 	mux.Handle("GET /readyz", r)
 	mux.Handle("GET /healthz", r)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics.registry, promhttp.HandlerOpts{
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug), // mostly clients going away, as many as like to
 	}))
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/cmdline", notFound) // flags may hold secrets
