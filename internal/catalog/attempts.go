@@ -1,8 +1,11 @@
 package catalog
 
 import (
+	"context"
 	"crypto/sha256"
+	"errors"
 	"math/bits"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,6 +53,8 @@ func (p pace) wait(count int) time.Duration {
 type attempts struct {
 	mu      sync.Mutex
 	tracked map[budgetID]*failures // Guarded by mu.
+	ended   chan struct{}          // Guarded by mu. Closed when an attempt under way ends.
+	waiting int                    // Guarded by mu. Those who wait for one to end.
 }
 
 // budgetID names what failures count against. It is a hash, so that what strangers invent takes no more room than what
@@ -75,7 +80,9 @@ func budgets(emailKey, network string) []budget {
 }
 
 type failures struct {
-	count int
+	count    int // also of attempts under way, which may fail
+	underWay int
+
 	since time.Time // the next failure is forgotten one longest wait after this
 	until time.Time // no attempt before this
 }
@@ -91,7 +98,68 @@ type counted struct {
 	before, until time.Time // what the wait was, and what this attempt made it
 }
 
-func newAttempts() *attempts { return &attempts{tracked: map[budgetID]*failures{}} }
+func newAttempts() *attempts {
+	return &attempts{tracked: map[budgetID]*failures{}, ended: make(chan struct{})}
+}
+
+const (
+	underWayFor = 2 * time.Second // how long one waits for attempts under way
+	maxWaiting  = 64              // how many do
+)
+
+// enter is begin for those who can wait: attempts under way count as failed, but may yet succeed. Several programs that sign in to
+// one account at once, with the right password, are not guessers.
+func (a *attempts) enter(ctx context.Context, now func() time.Time, emailKey, network string, known func() bool) (*attempt, error) {
+	patience := time.NewTimer(underWayFor)
+	defer patience.Stop()
+	for {
+		ended, isUnderWay := a.underWay(budgets(emailKey, network))
+		tried, err := a.begin(now(), emailKey, network, known)
+		if err == nil || !isUnderWay || !a.mayWait() {
+			return tried, err
+		}
+		select {
+		case <-ended:
+		case <-patience.C:
+			err = errCrowded(time.Second)
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		a.waited()
+		if !errors.Is(err, errGuesser) {
+			return nil, err
+		}
+	}
+}
+
+// underWay reports whether an attempt of one of the budgets is under way, and returns what is closed when any attempt ends.
+func (a *attempts) underWay(all []budget) (ended <-chan struct{}, is bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.ended, slices.ContainsFunc(all, func(b budget) bool {
+		f := a.tracked[b.id]
+		return f != nil && f.underWay > 0
+	})
+}
+
+func (a *attempts) mayWait() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.waiting == maxWaiting {
+		return false
+	}
+	a.waiting++
+	return true
+}
+
+func (a *attempts) waited() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.waiting--
+}
+
+// errGuesser is behind a refusal because of failures.
+var errGuesser = errors.New("too many failed attempts")
 
 // begin admits an attempt, or says how long to wait. It counts the attempt as failed right away: otherwise a hundred
 // guesses at the same time would all be admitted before the first one failed. It gives the same answer for accounts
@@ -105,7 +173,7 @@ func (a *attempts) begin(now time.Time, emailKey, network string, known func() b
 		admitted, wait, _ = a.admit(now, all, own)
 	}
 	if admitted == nil {
-		e := freshet.Errorf(freshet.TooManyRequests, "Too many failed attempts; wait before you try again")
+		e := freshet.Wrap(freshet.TooManyRequests, errGuesser, "Too many failed attempts; wait before you try again")
 		e.RetryAfter = wait
 		return nil, e
 	}
@@ -137,6 +205,7 @@ func (a *attempts) count(now time.Time, b budget) counted {
 	}
 	f.forget(now, b.pace)
 	f.count++
+	f.underWay++
 	before := f.until
 	if wait := b.pace.wait(f.count); wait > 0 {
 		f.until = now.Add(wait)
@@ -160,6 +229,7 @@ func (f *failures) forget(now time.Time, p pace) {
 func (a *attempts) takeBack(tried *attempt) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.end(tried)
 	for _, c := range tried.counted {
 		f := c.failures
 		f.count = max(0, f.count-1)
@@ -170,6 +240,22 @@ func (a *attempts) takeBack(tried *attempt) {
 			delete(a.tracked, c.id)
 		}
 	}
+}
+
+// failed leaves an attempt counted.
+func (a *attempts) failed(tried *attempt) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.end(tried)
+}
+
+// end lets those look again who wait for an attempt to end. The caller holds mu.
+func (a *attempts) end(tried *attempt) {
+	for _, c := range tried.counted {
+		c.failures.underWay--
+	}
+	close(a.ended)
+	a.ended = make(chan struct{})
 }
 
 // makeRoom keeps an attacker who invents accounts from growing the map: what need not wait goes, or else everything does.

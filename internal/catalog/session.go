@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -56,13 +57,17 @@ func (c *Catalog) SignIn(ctx context.Context, email, password, network string) (
 
 // prove checks the password of an account, within what the network may still try, and returns whose account it is.
 func (c *Catalog) prove(ctx context.Context, emailKey, password, network string) (userID string, err error) {
-	tried, err := c.attempts.begin(c.now(), emailKey, network, func() bool { return c.knowsNetwork(ctx, emailKey, network) })
+	known := func() bool { return c.knowsNetwork(ctx, emailKey, network) }
+	tried, err := c.attempts.enter(ctx, c.now, emailKey, network, known)
 	if err != nil {
-		c.logRefusal(ctx, emailKey, network, tooManyAttempts)
+		if errors.Is(err, errGuesser) {
+			c.logRefusal(ctx, emailKey, network, tooManyAttempts)
+		}
 		return "", err
 	}
 	userID, err = c.checkPassword(ctx, emailKey, password, network)
 	if why, isRefused := refused(err); isRefused {
+		c.attempts.failed(tried)
 		c.logRefusal(ctx, emailKey, network, why)
 		return "", err
 	}

@@ -3,6 +3,7 @@ package manage
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -206,4 +207,25 @@ func TestAnAccountThatAnAdminMadeIsNotKnownToTheAdminsNetwork(t *testing.T) {
 	admin.call("POST", "/users", userBody("bob@example.com", nil)).want(201)
 	s.crowd("bob@example.com", 0, 60)
 	admin.signIn("bob@example.com", password).want(429)
+}
+
+// TestManyMaySignInToOneAccountAtOnce: programs that share an account, or people behind one address, are no guessers. Tries under way count
+// as failed until they are known not to be, so that guessing in parallel brings nothing; who is right waits for those.
+func TestManyMaySignInToOneAccountAtOnce(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	c := s.signUp()
+	email := c.call("GET", "/users/"+c.id, nil).want(200).text("email")
+	var all sync.WaitGroup
+	for range 12 {
+		all.Go(func() {
+			if got := s.stranger().signIn(email, password); got.status != 200 {
+				t.Errorf("%d %s", got.status, got.body)
+			}
+		})
+	}
+	all.Wait()
+	if lines := s.failedSignIns(); len(lines) > 0 {
+		t.Errorf("nobody failed: %s", lines)
+	}
 }
