@@ -66,6 +66,40 @@ func TestMoreMayNotBeAtItThanHolders(t *testing.T) {
 	}
 }
 
+func TestWhoRestsKeepsMemoryAndNobodyOut(t *testing.T) {
+	s := NewSemaphore(Limits{Bytes: 100, Holders: 1})
+	if !s.TryAcquire(80) || s.TryAcquire(10) {
+		t.Fatal("one may hold it")
+	}
+	s.Rest(80, 30)
+	if bytes, _ := s.Held(); bytes != 30 || s.TryAcquire(71) || !s.TryAcquire(70) || s.TryAcquire(0) {
+		t.Error("there is room for one more, and for what is left; it keeps", bytes)
+	}
+	s.Release(70)
+	s.Wake(30)
+	if bytes, _ := s.Held(); bytes != 0 || !s.TryAcquire(101) || s.TryAcquire(0) {
+		t.Error("nobody is left, and", bytes, "bytes are held")
+	}
+}
+
+func TestWhoWaitedElsewhereWaitsNoLongerThanOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewSemaphore(Limits{Bytes: 100, Wait: 5 * time.Second, Queue: 9})
+		s.TryAcquire(100)
+		began := time.Now()
+		time.Sleep(3 * time.Second)
+		for range 2 {
+			if err := s.AcquireSince(t.Context(), "owner", 1, began); !errors.Is(err, ErrBusy) || time.Since(began) != 5*time.Second {
+				t.Errorf("after %s: %v", time.Since(began), err)
+			}
+		}
+		s.Release(100)
+		if err := s.AcquireSince(t.Context(), "owner", 1, began); err != nil {
+			t.Errorf("there is room: %v", err)
+		}
+	})
+}
+
 func TestTheQueueIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewSemaphore(limits())

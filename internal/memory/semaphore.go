@@ -13,7 +13,7 @@ var ErrBusy = errors.New("memory: no room in time")
 // Limits of a semaphore.
 type Limits struct {
 	Bytes   int64         // that all together may take at once; one alone may take more
-	Holders int           // how many may be at it at once; 0 is any number
+	Holders int           // how many may be at it at once, without those that rest; 0 is any number
 	Wait    time.Duration // how long one waits before it is refused
 	Queue   int           // how many may wait; more are refused at once
 }
@@ -29,6 +29,7 @@ type Semaphore struct {
 	mu      sync.Mutex
 	bytes   int64
 	holders int
+	resting int // of the holders
 	waiting []*waiter
 	turn    int64            // where the last one admitted from the queue stood
 	owners  map[string]int64 // where the last request of an owner stands, while anybody waits
@@ -48,12 +49,17 @@ func NewSemaphore(l Limits) *Semaphore {
 
 // Acquire takes weight bytes for an owner. Release must follow. The error is ErrBusy, or the context's.
 func (s *Semaphore) Acquire(ctx context.Context, owner string, weight int64) error {
-	return s.acquire(ctx, owner, &waiter{weight: weight})
+	return s.AcquireSince(ctx, owner, weight, time.Now())
+}
+
+// AcquireSince is Acquire for somebody who has waited for something else since then: that is part of how long one waits.
+func (s *Semaphore) AcquireSince(ctx context.Context, owner string, weight int64, since time.Time) error {
+	return s.acquire(ctx, owner, since, &waiter{weight: weight})
 }
 
 // Extend takes more for somebody who has acquired. Release then gives back the sum. Holders go before those who are none.
 func (s *Semaphore) Extend(ctx context.Context, weight int64) error {
-	return s.acquire(ctx, "", &waiter{weight: weight, extends: true})
+	return s.acquire(ctx, "", time.Now(), &waiter{weight: weight, extends: true})
 }
 
 // TryAcquire is Acquire for those who cannot wait. It reports whether it succeeded.
@@ -77,6 +83,26 @@ func (s *Semaphore) Release(weight int64) {
 	s.admitNext()
 }
 
+// Rest is for a holder that is done with its work and still needs some of the memory, while it waits for others: it keeps so much of what
+// it acquired, and makes room for another holder. Wake must follow, and no Release.
+func (s *Semaphore) Rest(weight, kept int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bytes -= weight - kept
+	s.resting++
+	s.admitNext()
+}
+
+// Wake gives back what Rest kept.
+func (s *Semaphore) Wake(kept int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bytes -= kept
+	s.resting--
+	s.holders--
+	s.admitNext()
+}
+
 // Held returns how much is taken, and how many wait.
 func (s *Semaphore) Held() (bytes int64, waiting int) {
 	s.mu.Lock()
@@ -84,20 +110,21 @@ func (s *Semaphore) Held() (bytes int64, waiting int) {
 	return s.bytes, len(s.waiting)
 }
 
-func (s *Semaphore) acquire(ctx context.Context, owner string, w *waiter) error {
+func (s *Semaphore) acquire(ctx context.Context, owner string, since time.Time, w *waiter) error {
 	s.mu.Lock()
 	if s.fits(w) && (len(s.waiting) == 0 || w.extends) {
 		s.admit(w)
 		s.mu.Unlock()
 		return nil
 	}
-	if len(s.waiting) >= s.limits.Queue {
+	left := s.limits.Wait - time.Since(since)
+	if left <= 0 || len(s.waiting) >= s.limits.Queue {
 		s.mu.Unlock()
 		return ErrBusy
 	}
 	s.enqueue(owner, w)
 	s.mu.Unlock()
-	patience := time.NewTimer(s.limits.Wait)
+	patience := time.NewTimer(left)
 	defer patience.Stop()
 	select {
 	case <-w.admitted:
@@ -152,7 +179,7 @@ func (s *Semaphore) fits(w *waiter) bool {
 	if others <= 0 {
 		return true
 	}
-	if !w.extends && s.limits.Holders > 0 && s.holders >= s.limits.Holders {
+	if !w.extends && s.limits.Holders > 0 && s.holders-s.resting >= s.limits.Holders {
 		return false
 	}
 	return s.bytes+w.weight <= s.limits.Bytes

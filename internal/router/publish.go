@@ -80,12 +80,6 @@ func (r *Router) publish(ctx context.Context, topic *freshet.Topic, p Publicatio
 func (r *Router) publishTo(ctx context.Context, t *topic, p Publication, force bool) (out Outcome, err error) {
 	began := time.Now()
 	defer func() { t.note(began, out, err) }()
-	// Before the topic's lock: who holds that must not wait for somebody who waits for it.
-	end, err := r.begin(ctx, cmp.Or(p.Owner, t.app), t.workOf(&p))
-	if err != nil {
-		return Outcome{}, err
-	}
-	defer end()
 	defer t.settle()
 	t.publishing.Lock()
 	defer t.publishing.Unlock()
@@ -96,7 +90,7 @@ func (r *Router) publishTo(ctx context.Context, t *topic, p Publication, force b
 		}
 	}
 	for race := range maxRaces {
-		out, err := t.publish(ctx, p, force)
+		out, err := t.publishInTurn(ctx, p, force)
 		// What this node holds may be old, so a refusal because of it is looked at twice.
 		again := errors.Is(err, grid.ErrConflict) || race == 0 && dependsOnHeld(err)
 		if !again {
@@ -126,8 +120,17 @@ func dependsOnHeld(err error) bool {
 	return err != nil && (kind == freshet.PreconditionFailed || kind == freshet.Conflict)
 }
 
-// publish tries once. The caller holds t.publishing.
-func (t *topic) publish(ctx context.Context, p Publication, force bool) (Outcome, error) {
+// publishInTurn tries once, when its turn has come. The caller holds t.publishing.
+func (t *topic) publishInTurn(ctx context.Context, p Publication, force bool) (Outcome, error) {
+	turn, err := t.router.begin(ctx, cmp.Or(p.Owner, t.app), t.workOf(&p), p.received)
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer turn.end()
+	return t.publish(ctx, p, force, &turn)
+}
+
+func (t *topic) publish(ctx context.Context, p Publication, force bool, turn *turn) (Outcome, error) {
 	t.mu.Lock()
 	held, pos, at, cursor, noted := t.state, t.pos, t.at, t.cursor, t.noted
 	t.mu.Unlock()
@@ -149,6 +152,7 @@ func (t *topic) publish(ctx context.Context, p Publication, force bool) (Outcome
 	if err != nil {
 		return Outcome{}, err
 	}
+	turn.rest(content.Size(next.State))
 	if !force {
 		// When in doubt it is stored, or a subscriber whose node lost its link would never get it.
 		if present, err := t.router.grid.Present(ctx, t.id); err == nil && !present {
@@ -330,11 +334,11 @@ func refusal(err error) error {
 
 // Preview returns what the first publication to the topic would make its document, and publishes nothing. It takes body over.
 func (r *Router) Preview(of *freshet.Topic, body []byte) ([]byte, error) {
-	end, err := r.begin(context.Background(), of.AppID, len(body))
+	turn, err := r.begin(context.Background(), of.AppID, len(body), time.Now())
 	if err != nil {
 		return nil, err
 	}
-	defer end()
+	defer turn.end()
 	made, err := (&topic{router: r, rules: r.rules(of)}).apply(nil, Publication{Body: body}, time.Now())
 	switch {
 	case err != nil:

@@ -22,6 +22,8 @@ import (
 const (
 	// smallWork is how many bytes of documents are read and compared without asking anybody: nearly all publications.
 	smallWork = 64 << 10
+	// workFactor is how many bytes of memory are reckoned for each byte of documents that is read and compared.
+	workFactor = 30
 	// smallKept is what a topic that nobody follows may keep in any case. The tape of a short document costs less than the
 	// bookkeeping, and would be needed again at the next publication.
 	smallKept = 8 << 10
@@ -33,22 +35,51 @@ const (
 	fullFor      = 30 * time.Second
 )
 
-// begin waits until so many bytes of documents may be read and compared. end must be called.
-func (r *Router) begin(ctx context.Context, owner string, bytes int) (end func(), err error) {
+// A turn is the right to read and compare long documents. Whoever has one waits for no publication: others wait for it while theirs is
+// under way. The zero value is that of short ones, who need none.
+type turn struct {
+	work   *memory.Semaphore
+	weight int64 // of what is held
+	rests  bool
+}
+
+// begin waits until so many bytes of documents may be read and compared, by somebody who has waited since then. end must be called.
+func (r *Router) begin(ctx context.Context, owner string, bytes int, since time.Time) (turn, error) {
 	if bytes < smallWork || r.work == nil {
-		return func() {}, nil
+		return turn{}, nil
 	}
 	weight := int64(bytes)
-	switch err := r.work.Acquire(ctx, owner, weight); {
+	switch err := r.work.AcquireSince(ctx, owner, weight, since); {
 	case errors.Is(err, memory.ErrBusy):
 		r.stats.busy.Add(1)
 		e := freshet.Errorf(freshet.Unavailable, "Too many long documents are being published at once; try again")
 		e.RetryAfter = busyFor
-		return nil, r.backpressure(e)
+		return turn{}, r.backpressure(e)
 	case err != nil:
-		return nil, err
+		return turn{}, err
 	}
-	return func() { r.work.Release(weight) }, nil
+	return turn{work: r.work, weight: weight}, nil
+}
+
+// rest ends the reading and comparing. What was made takes so many bytes until it is stored or refused, which may be long: the grid, or
+// who counts for a quota, may not answer.
+func (t *turn) rest(bytes int) {
+	if t.work == nil || t.rests {
+		return
+	}
+	kept := min(int64(bytes)/workFactor, t.weight)
+	t.work.Rest(t.weight, kept)
+	t.weight, t.rests = kept, true
+}
+
+func (t *turn) end() {
+	switch {
+	case t.work == nil:
+	case t.rests:
+		t.work.Wake(t.weight)
+	default:
+		t.work.Release(t.weight)
+	}
 }
 
 // tryBegin is begin for those who cannot wait, and can do without.

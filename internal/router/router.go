@@ -9,7 +9,7 @@
 // documents that the grid carries; so a lost message makes a patch span more and never breaks a chain.
 //
 // Everything exported is safe for concurrent use. Locks are taken in the order Router.mu, topic.publishing, topic.mu, Feed.mu;
-// the grid is called with none of them but publishing held.
+// the grid is called, and a turn to compare long documents is waited for, with none of them but publishing held.
 package router
 
 import (
