@@ -132,7 +132,7 @@ func (t *topic) publishInTurn(ctx context.Context, p Publication, force bool) (O
 
 func (t *topic) publish(ctx context.Context, p Publication, force bool, turn *turn) (Outcome, error) {
 	t.mu.Lock()
-	held, pos, at, cursor, noted := t.state, t.pos, t.at, t.cursor, t.noted
+	held, pos, at, cursor, noted, learned := t.state, t.pos, t.at, t.cursor, t.noted, t.learned
 	t.mu.Unlock()
 	if !matches(p.Match, pos) {
 		return Outcome{}, freshet.Errorf(freshet.PreconditionFailed, "The newest document is another one than If-Match asks for")
@@ -141,7 +141,7 @@ func (t *topic) publish(ctx context.Context, p Publication, force bool, turn *tu
 	if p.Gone != nil && p.Gone() {
 		return Outcome{}, ErrGone
 	}
-	if t.overtook(pos, p.received) {
+	if t.overtook(pos, learned, p.received) {
 		return Outcome{}, errOld
 	}
 	now := t.router.grid.Now() // not by our own clock: others decide by theirs when its time is over
@@ -238,12 +238,16 @@ func (t *topic) forgetNoted(names []string) {
 }
 
 // overtook reports whether another node published since a publication was received, too long ago to come after it. What this node published
-// itself is in the order in which it came. The caller holds t.publishing.
-func (t *topic) overtook(pos freshet.Position, received time.Time) bool {
+// itself is in the order in which it came, and so is what it had heard of before. The caller holds t.publishing.
+func (t *topic) overtook(pos freshet.Position, learned, received time.Time) bool {
 	if pos != t.base {
-		t.base, t.moved = pos, time.Now()
+		t.base = pos
+		if !pos.IsZero() { // nothing is newer where nothing is left
+			t.moved = learned
+		}
 	}
-	return time.Since(received) > maxWait && t.moved.After(received)
+	// What was there when the node came to the topic may be newer than a publication that waited long until then.
+	return time.Since(received) > maxWait && !t.moved.Before(received) || t.found.Sub(received) > maxWait
 }
 
 // dueForRenewal reports whether publishing the same again must be told to the grid, so that the document does not expire. A

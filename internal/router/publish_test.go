@@ -8,6 +8,7 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/memory"
 	"github.com/freshet-io/freshet/internal/router"
 )
 
@@ -18,15 +19,15 @@ func (inDoubt) Present(context.Context, string) (bool, error) { return false, gr
 
 func TestAPublicationIsDroppedOnlyIfNobodyIsThereForCertain(t *testing.T) {
 	t.Parallel()
-	memory := grid.NewMemory(grid.MemoryOptions{})
-	defer memory.Close()
+	engine := grid.NewMemory(grid.MemoryOptions{})
+	defer engine.Close()
 	topic := newTopic(t, "snapshot")
 	no := false
 	topic.Publisher.ForcePublishing = &no
 	for _, c := range []struct {
 		grid    grid.Grid
 		dropped bool
-	}{{memory, true}, {inDoubt{memory}, false}} {
+	}{{engine, true}, {inDoubt{engine}, false}} {
 		r := router.New(c.grid, router.Options{})
 		out, err := r.Publish(t.Context(), &topic, router.Publication{Body: []byte(`1`)})
 		if err != nil || out.Dropped != c.dropped || out.Changed == c.dropped {
@@ -69,11 +70,11 @@ func TestAnOldPublicationDoesNotComeAfterANewerOne(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				memory := grid.NewMemory(grid.MemoryOptions{})
-				defer memory.Close()
-				here := router.New(&cutOff{memory, c.storing, c.following}, router.Options{})
+				engine := grid.NewMemory(grid.MemoryOptions{})
+				defer engine.Close()
+				here := router.New(&cutOff{engine, c.storing, c.following}, router.Options{})
 				defer here.Close()
-				there := router.New(memory, router.Options{})
+				there := router.New(engine, router.Options{})
 				defer there.Close()
 				topic := newTopic(t, "snapshot")
 				publish := func(r *router.Router, body string) error {
@@ -102,5 +103,62 @@ func TestAnOldPublicationDoesNotComeAfterANewerOne(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestAPublicationThatWaitsForItsOwnNodeIsNotOld: that others published before it came is no reason to refuse it.
+func TestAPublicationThatWaitsForItsOwnNodeIsNotOld(t *testing.T) {
+	for name, before := range map[string]func(t *testing.T, here, there *router.Router, topic *freshet.Topic){
+		"to a topic that the node did not know": func(t *testing.T, _, there *router.Router, topic *freshet.Topic) {
+			mustPublish(t, there, topic, `1`)
+		},
+		"to a topic that others published to": func(t *testing.T, here, there *router.Router, topic *freshet.Topic) {
+			f, err := here.Subscribe(t.Context(), topic, router.Variant{Event: "snapshot"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(f.Close)
+			mustPublish(t, there, topic, `1`)
+			time.Sleep(time.Minute)
+		},
+		"to a topic whose document is deleted": func(t *testing.T, here, _ *router.Router, topic *freshet.Topic) {
+			mustPublish(t, here, topic, `1`)
+			time.AfterFunc(time.Second, func() { _ = here.Forget(t.Context(), topic.ID) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := grid.NewMemory(grid.MemoryOptions{})
+				defer engine.Close()
+				work := memory.NewSemaphore(memory.Limits{Bytes: 1 << 20, Holders: 1, Wait: 5 * time.Second, Queue: 4})
+				here, there := router.New(engine, router.Options{Work: work}), router.New(engine, router.Options{})
+				defer here.Close()
+				defer there.Close()
+				topic := newTopic(t, "snapshot")
+				before(t, here, there, &topic)
+				work.TryAcquire(1)
+				time.AfterFunc(2*time.Second, func() { work.Release(1) })
+				mustPublish(t, here, &topic, zeros(100<<10))
+			})
+		})
+	}
+}
+
+// TestTheFirstPublicationIsNotOld, however long it takes a node to find that there is nothing yet.
+func TestTheFirstPublicationIsNotOld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := grid.NewMemory(grid.MemoryOptions{})
+		defer engine.Close()
+		r := router.New(&cutOff{engine, 0, 5 * time.Second}, router.Options{})
+		defer r.Close()
+		topic := newTopic(t, "snapshot")
+		mustPublish(t, r, &topic, `1`)
+	})
+}
+
+func mustPublish(t *testing.T, r *router.Router, topic *freshet.Topic, body string) {
+	t.Helper()
+	if _, err := r.Publish(t.Context(), topic, router.Publication{Body: []byte(body)}); err != nil {
+		t.Error(err)
 	}
 }

@@ -33,7 +33,8 @@ type topic struct {
 	// Held during a publication, one at a time: on one node they would only lose races against each other.
 	publishing sync.Mutex
 	base       freshet.Position // what the last one was published on, or led to
-	moved      time.Time        // when a later one saw that another node had published
+	moved      time.Time        // when this node learned that another one had published since
+	found      time.Time        // when this node came to the topic and read the document that was there; zero: there was none
 
 	presence sync.Mutex // guards the two below
 	readers  int
@@ -44,6 +45,7 @@ type topic struct {
 	cursor  fanout.Cursor
 	pos     freshet.Position
 	at      time.Time
+	learned time.Time     // when this node heard of pos
 	state   content.State // nil: no document
 	carried *stored       // what the grid holds of it; nil: something else
 	counted int           // in Router.held
@@ -149,6 +151,11 @@ func (t *topic) startFollowing(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, followTimeout)
 	defer cancel()
 	t.stop, err = t.router.grid.Watch(ctx, t.id, t.changed)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.base = t.pos; !t.base.IsZero() {
+		t.found = time.Now()
+	}
 	return err
 }
 
@@ -255,7 +262,8 @@ func (t *topic) advance(doc grid.Document) {
 		added = jsonpatch.Change{Kind: jsonpatch.Patched, Patch: doc.Patch}
 	}
 	t.cursor++
-	t.delivery = t.followed(&doc)
+	t.learned = time.Now()
+	t.delivery = t.deliveryOf(&doc)
 	t.pos, t.state, t.at, t.carried = doc.Position, state, doc.At, carriedBy(doc.Content)
 	t.history.add(revision{cursor: t.cursor, pos: t.pos, state: state, change: added}, t.bounds())
 	t.frames.reset()
@@ -267,8 +275,8 @@ func (t *topic) advance(doc grid.Document) {
 	t.armExpiry(0)
 }
 
-// followed begins the delivery of a document whose publication is followed, on whichever node that began.
-func (t *topic) followed(doc *grid.Document) *trace.Delivery {
+// deliveryOf begins the delivery of a document whose publication is followed, on whichever node that began.
+func (t *topic) deliveryOf(doc *grid.Document) *trace.Delivery {
 	if doc.Trace == "" || len(t.feeds) == 0 {
 		return nil
 	}
