@@ -160,3 +160,42 @@ func TestAPublicationWhoseNodeDiedTooEarlyIsMadeByTheNext(t *testing.T) {
 		}
 	})
 }
+
+// speechless is a grid that cannot say for some time what became of publications.
+type speechless struct {
+	grid.Grid
+	isSilent bool
+}
+
+func (g *speechless) Recall(ctx context.Context, topic, once string) (freshet.Position, error) {
+	if g.isSilent {
+		return freshet.Position{}, freshet.Errorf(freshet.Unavailable, "no answer")
+	}
+	return g.Grid.Recall(ctx, topic, once)
+}
+
+// TestAPublicationInDoubtStaysSoWhileNobodyCanTell: whoever repeats it and learns nothing repeats it once more, and it was stored.
+func TestAPublicationInDoubtStaysSoWhileNobodyCanTell(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := grid.NewMemory(grid.MemoryOptions{})
+		defer memory.Close()
+		g := &speechless{memory, true}
+		here, there := router.New(g, router.Options{}), router.New(&dying{Grid: memory, isUnknown: true}, router.Options{})
+		defer here.Close()
+		defer there.Close()
+		topic := newTopic(t, "snapshot")
+		mustPublish(t, here, &topic, `{"once":1}`)
+		publish := func(r *router.Router) (router.Outcome, error) {
+			return r.Publish(t.Context(), &topic, router.Publication{Form: router.JSONPatch, Body: []byte(`[{"op":"remove","path":"/once"}]`), IdempotencyKey: "key"})
+		}
+		for _, r := range []*router.Router{there, here} {
+			if _, err := publish(r); freshet.KindOf(err) != freshet.Unavailable {
+				t.Fatalf("nobody knows: %v", err)
+			}
+		}
+		g.isSilent = false
+		if out, err := publish(here); err != nil || !out.Replayed {
+			t.Errorf("it was stored the first time: %+v, %v", out, err)
+		}
+	})
+}

@@ -436,7 +436,7 @@ func (c *claim) succeed(ctx context.Context, held string) (string, error) {
 func (c *claim) settle(ctx context.Context, out Outcome, failed error) bool {
 	now, window := c.body+" "+out.Position.String(), claimWindow
 	switch {
-	case errors.Is(failed, grid.ErrUnknown):
+	case errors.Is(failed, grid.ErrUnknown), c.isRepeated && isOurs(failed): // which says nothing about the one before
 		now = c.body + " " + unknownMark
 	case failed != nil:
 		now, window = "", 0
@@ -444,6 +444,9 @@ func (c *claim) settle(ctx context.Context, out Outcome, failed error) bool {
 	held, err := c.grid.Swap(context.WithoutCancel(ctx), c.name, c.pending, now, window)
 	return failed == nil && err == nil && held == now
 }
+
+// isOurs reports whether a publication failed for no fault of its own.
+func isOurs(err error) bool { return err != nil && judge(Outcome{}, err) == failed }
 
 func fingerprint(b []byte) string {
 	sum := sha256.Sum256(b)
