@@ -180,12 +180,7 @@ func (t *topic) publish(ctx context.Context, p Publication, force bool, turn *tu
 			doc.At = at.Add(time.Millisecond) // or nobody sees that it is newer; a clock may even be ahead
 		}
 	}
-	settle, err := p.reserve(ctx, held, &doc)
-	if err != nil {
-		return Outcome{}, err
-	}
-	doc.Position, err = t.put(ctx, span, pos, cursor, doc)
-	settle(err)
+	doc.Position, err = t.putWithin(ctx, span, &p, held, pos, cursor, doc)
 	if errors.Is(err, grid.ErrRepeated) {
 		return Outcome{Position: doc.Position, Replayed: true}, nil // whoever stored it did not live to say so
 	}
@@ -194,6 +189,21 @@ func (t *topic) publish(ctx context.Context, p Publication, force bool, turn *tu
 	}
 	t.forgetNoted(noted)
 	return Outcome{Position: doc.Position, Changed: !doc.Renewal}, nil
+}
+
+// errAborted is what a quota is told of a publication that panics: it may be stored.
+var errAborted = freshet.Errorf(freshet.Unavailable, "The publication did not come to its end")
+
+// putWithin is put, within the quota.
+func (t *topic) putWithin(ctx context.Context, span *trace.Span, p *Publication, held content.State, expected freshet.Position, before fanout.Cursor, doc grid.Document) (pos freshet.Position, err error) {
+	settle, err := p.reserve(ctx, held, &doc)
+	if err != nil {
+		return freshet.Position{}, err
+	}
+	err = errAborted
+	defer func() { settle(err) }()
+	pos, err = t.put(ctx, span, expected, before, doc)
+	return pos, err
 }
 
 // reserve asks for room for a document in place of the held one. One that is only published again takes none.

@@ -73,3 +73,28 @@ func TestLongDocumentsDoNotWaitForWhoDoesNotCompare(t *testing.T) {
 		})
 	}
 }
+
+// ledger is a quota that counts reservations without an end.
+type ledger struct{ open, settled int }
+
+func (l *ledger) Reserve(context.Context, int, int) (func(error), error) {
+	l.open++
+	return func(error) { l.open--; l.settled++ }, nil
+}
+
+// TestAPublicationThatPanicsGivesItsRoomBack: who counts an owner's documents waits for all that is under way, and everybody else for that.
+func TestAPublicationThatPanicsGivesItsRoomBack(t *testing.T) {
+	t.Parallel()
+	engine := grid.NewMemory(grid.MemoryOptions{})
+	defer engine.Close()
+	r := router.New(&gridWith{Grid: engine, before: func(int64) error { panic("in the grid") }}, router.Options{})
+	defer r.Close()
+	topic, quota := newTopic(t, "snapshot"), new(ledger)
+	func() {
+		defer func() { _ = recover() }() // as the HTTP library does
+		_, _ = r.Publish(t.Context(), &topic, router.Publication{Body: []byte(`1`), Quota: quota})
+	}()
+	if *quota != (ledger{settled: 1}) {
+		t.Errorf("%+v", *quota)
+	}
+}
