@@ -2,6 +2,7 @@ package usage
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -153,8 +154,19 @@ func (s *shelf) count(ctx context.Context) {
 	s.stale = false // from here on
 	s.mu.Unlock()
 	began := time.Now()
-	sum, err := s.measure(ctx)
-	s.mu.Lock()
+	sum, err := int64(0), errAborted
+	defer func() {
+		s.mu.Lock()
+		s.conclude(began, sum, err)
+	}()
+	sum, err = s.measure(ctx)
+}
+
+// errAborted is what a count comes to that panics.
+var errAborted = errors.New("the count did not come to its end")
+
+// conclude ends a count. The caller holds mu.
+func (s *shelf) conclude(began time.Time, sum int64, err error) {
 	if err == nil {
 		s.sum, s.counted, s.isKnown, s.failed = sum, sum, true, time.Time{}
 	} else {

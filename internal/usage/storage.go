@@ -95,20 +95,25 @@ func (s *Storage) Room(q Quotas) *Room {
 func (r *Room) Reserve(ctx context.Context, before, after int) (settle func(error), err error) {
 	grow := int64(after) - int64(before)
 	var taken []*shelf
-	settle = func(err error) {
+	settleAll := func(err error) {
 		for _, t := range taken {
 			t.settle(grow, err)
 		}
 	}
+	err = errAborted // stays if a count panics
+	defer func() {
+		if err != nil {
+			settleAll(errAborted) // nothing is stored, whatever kind of error it is
+		}
+	}()
 	for _, b := range r.bounds {
 		t := r.storage.shelf(b.of)
 		if err := t.reserve(ctx, grow, b.bytes); err != nil {
-			settle(err)
 			return nil, err
 		}
 		taken = append(taken, t)
 	}
-	return settle, nil
+	return settleAll, nil
 }
 
 // Review has an owner counted anew that a notice is about: it may have been without a quota for a while, and nobody counted what

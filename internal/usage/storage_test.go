@@ -347,6 +347,41 @@ func TestWhatWasStoredWithoutAQuotaCountsOnceThereIsOne(t *testing.T) {
 	wantLimit(t, "with one again", d.post(0, b, 20, 100, 0), "would be 110 bytes")
 }
 
+// brokenTopics is a store that panics when it is asked for the n-th time.
+type brokenTopics struct {
+	usage.Topics
+	n     int64
+	asked atomic.Int64
+}
+
+func (b *brokenTopics) TopicIDs(ctx context.Context, userID, appID string) ([]string, error) {
+	if b.asked.Add(1) == b.n {
+		panic("in the store")
+	}
+	return b.Topics.TopicIDs(ctx, userID, appID)
+}
+
+func TestACountThatPanicsKeepsNobodyWaiting(t *testing.T) {
+	for n, whose := range []string{"the account's", "the app's"} {
+		t.Run(whose, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDepot(t, 0, memory(0))
+				defer d.close()
+				topics := &brokenTopics{Topics: d.store, n: int64(n + 1)}
+				d.nodes[0].storage = usage.NewStorage(usage.StorageOptions{Documents: d.nodes[0].grid, Topics: topics, Alone: true})
+				topic := d.topic(0)
+				func() {
+					defer func() { _ = recover() }() // as the HTTP library does
+					_ = d.post(0, topic, 10, 50, 50)
+				}()
+				wantNone(t, "the next one", d.post(0, topic, 20, 50, 50))
+				time.Sleep(time.Hour)
+				wantLimit(t, "counted again", d.post(0, topic, 60, 50, 50), "would be 60 bytes")
+			})
+		})
+	}
+}
+
 // lostTopics is a store that is away.
 type lostTopics struct{ asked atomic.Int64 }
 
