@@ -259,7 +259,7 @@ type shelf struct {
 
 	mu     sync.Mutex
 	topics map[*topic]*list.Element
-	order  *list.List // of shelved
+	order  *list.List // of *shelved
 	bytes  int
 }
 
@@ -276,16 +276,22 @@ func newShelf(most int) *shelf {
 func (s *shelf) put(t *topic, bytes int) (over []*topic) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.take(t)
-	s.topics[t] = s.order.PushFront(shelved{t, bytes})
-	s.bytes += bytes
-	t.shelved.Store(true)
+	e := s.topics[t]
+	if e == nil {
+		e = s.order.PushFront(&shelved{topic: t})
+		s.topics[t] = e
+		t.shelved.Store(true)
+	}
+	s.order.MoveToFront(e)
+	on := e.Value.(*shelved)
+	s.bytes += bytes - on.bytes
+	on.bytes = bytes
 	if bytes > s.most/4 {
 		s.take(t) // it would cost many others
 		return []*topic{t}
 	}
 	for s.bytes > s.most {
-		last := s.order.Back().Value.(shelved).topic
+		last := s.order.Back().Value.(*shelved).topic
 		s.take(last)
 		over = append(over, last)
 	}
@@ -312,7 +318,7 @@ func (s *shelf) empty() (all []*topic) {
 
 func (s *shelf) take(t *topic) {
 	if e := s.topics[t]; e != nil {
-		s.bytes -= e.Value.(shelved).bytes
+		s.bytes -= e.Value.(*shelved).bytes
 		s.order.Remove(e)
 		delete(s.topics, t)
 		t.shelved.Store(false)
