@@ -60,7 +60,7 @@ func (h *history) size() int {
 	return h.patchBytes + h.stateBytes - h.revisions[n-1].cost() + revisionSize*cap(h.revisions)
 }
 
-func (h *history) reset() { *h = history{revisions: h.revisions[:0]} }
+func (h *history) reset() { *h = history{} }
 
 // seed begins the history with a version that is known by its position only, and from which the next one leads on.
 func (h *history) seed(cursor fanout.Cursor, pos freshet.Position) {
@@ -71,7 +71,6 @@ func (h *history) seed(cursor fanout.Cursor, pos freshet.Position) {
 
 func (h *history) add(r revision, b historyBounds) {
 	if n := len(h.revisions); n > 0 && h.revisions[n-1].pos.Epoch != r.pos.Epoch {
-		clear(h.revisions)
 		h.reset()
 	}
 	if r.change.Kind == jsonpatch.Whole {

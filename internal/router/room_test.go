@@ -287,3 +287,18 @@ func TestADocumentThatIsPublishedAgainIsPutAwayInTheGridToo(t *testing.T) {
 		}
 	})
 }
+
+func TestADocumentThatIsGoneIsNotPutAwayAnyMore(t *testing.T) {
+	r := newCounted(t, 0, router.Options{})
+	topic := newTopic(t, "snapshot")
+	r.mustPublish(&topic, zeros(64<<10))
+	if r.Stats().Kept == 0 {
+		t.Fatal("nothing of it is kept")
+	}
+	if err := r.Forget(t.Context(), topic.ID); err != nil {
+		t.Fatal(err)
+	}
+	if kept := r.Stats().Kept; kept != 0 {
+		t.Errorf("%d bytes are kept of nothing, for which others give up what they hold", kept)
+	}
+}

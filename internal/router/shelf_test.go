@@ -1,6 +1,11 @@
 package router
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/content"
+)
 
 func TestATopicThatIsPublishedToAgainAndAgainKeepsItsPlaceOnTheShelf(t *testing.T) {
 	s, often, once := newShelf(1000), new(topic), new(topic)
@@ -21,5 +26,19 @@ func TestATopicThatIsPublishedToAgainAndAgainKeepsItsPlaceOnTheShelf(t *testing.
 	}
 	if over := s.put(new(topic), 50); len(over) != 1 || over[0] != once || once.shelved.Load() || !often.shelved.Load() {
 		t.Error("the one that was used first does not go first")
+	}
+}
+
+// TestAHistoryThatIsForgottenHoldsNothing: what is not counted any more must not stay either.
+func TestAHistoryThatIsForgottenHoldsNothing(t *testing.T) {
+	var h history
+	for i := range 3 {
+		h.add(revision{pos: freshet.Position{Epoch: "a", Version: freshet.Version(i)}, state: content.NewText([]byte("1"))}, fullBounds)
+	}
+	h.reset()
+	for _, r := range h.revisions[:cap(h.revisions)] {
+		if r.state != nil {
+			t.Error("it holds a document that is gone")
+		}
 	}
 }

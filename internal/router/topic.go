@@ -181,7 +181,7 @@ func (t *topic) changed(doc grid.Document) {
 	t.mu.Lock()
 	t.take(doc)
 	t.mu.Unlock()
-	if doc.Content != nil && carriedBy(doc.Content) == nil {
+	if carriedBy(doc.Content) == nil {
 		t.settle() // whoever publishes here does so when he is done
 	}
 }
