@@ -150,6 +150,8 @@ const followTimeout = 10 * time.Second
 func (t *topic) startFollowing(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, followTimeout)
 	defer cancel()
+	t.publishing.Lock() // from items that are due to expire
+	defer t.publishing.Unlock()
 	t.stop, err = t.router.grid.Watch(ctx, t.id, t.changed)
 	t.mu.Lock()
 	defer t.mu.Unlock()
