@@ -95,7 +95,7 @@ func (r *Registry) traffic() serverStatus { return r.gateway.traffic.status() }
 
 // ConnState is for the http.Server of the gateway's listener.
 func (g *Gateway) ConnState(conn net.Conn, state http.ConnState) {
-	httpkit.HeadState(conn, state)
+	httpkit.ConnState(conn, state)
 	switch state {
 	case http.StateNew:
 		g.traffic.accepted.Add(1)

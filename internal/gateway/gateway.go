@@ -140,12 +140,6 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 		b.ServeHTTP(w, r)
 		return
 	}
-	framed := httpkit.Framing(r)
-	if a := ambiguous[framed]; a != nil {
-		w.Header().Set("Connection", "close") // what follows may be taken for a request, or for a body
-		a.write(w)
-		return
-	}
 	if r.Method == "PRI" { // the preface of HTTP/2, where it does not belong
 		w.Header().Set("Connection", "close")
 		notUnderstood.write(w)
@@ -168,9 +162,6 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	header, a := t.judge(r, to, path)
-	if to.isProxied && framed == httpkit.FramedUnknown {
-		header = append(header, hangUp)
-	}
 	m := &marked{ResponseWriter: w, isProxied: to.isProxied, header: header}
 	switch {
 	case a != nil:
@@ -181,10 +172,6 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 		to.next.ServeHTTP(m, r)
 	}
 }
-
-// hangUp ends the connection behind a request that may have named a length beside its chunks: somebody in front of us may
-// have believed that one, so nothing more is read.
-var hangUp = mark{"Connection", []string{"close"}}
 
 // judge has the plugins of an API look at a request. It returns the headers of its answer, whoever gives it, and the answer if the
 // request must not be passed on.
@@ -214,12 +201,6 @@ func unfit(r *http.Request, path string) *answer {
 		return &answer{status: http.StatusLoopDetected, message: "The request goes round in circles"}
 	}
 	return nil
-}
-
-// ambiguous has the answers for requests that end in one place or another, depending on who reads them.
-var ambiguous = map[httpkit.Framed]*answer{
-	httpkit.FramedTwice:   {status: http.StatusBadRequest, message: "A request has either Content-Length or Transfer-Encoding, not both"},
-	httpkit.FramedLoosely: {status: http.StatusBadRequest, message: "The lines of a request end in CR and LF, not in LF alone"},
 }
 
 var notUnderstood = &answer{status: http.StatusBadRequest, message: "HTTP/2 begins with the connection"}

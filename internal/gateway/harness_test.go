@@ -149,7 +149,7 @@ func (w *world) listen(withDesk bool, h http.Handler) *httptest.Server {
 		w.desk = httpkit.NewDesk(httpkit.Patience{Head: time.Minute, Idle: time.Minute}, w.gateway.Clerk)
 		l = w.desk.Listen(l)
 	}
-	front.Listener = httpkit.KeepHeads(l)
+	front.Listener = httpkit.RefuseAmbiguous(l)
 	front.Config.ConnState, front.Config.ConnContext = w.gateway.ConnState, httpkit.ConnContext
 	front.Start()
 	w.t.Cleanup(front.Close)

@@ -285,13 +285,12 @@ func TestAmbiguousRequestsAreRefused(t *testing.T) {
 	if status, _ := w.raw("GET /quote HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-A: b\r\n Content-Length: 44\r\n\r\n" + smuggled); status != http.StatusOK {
 		t.Errorf("a folded header: answered with %d", status)
 	}
-	// Where the head cannot be seen, here because it came along with the chunks of the request before it, the body is read as chunked, the
-	// connection is closed, and what follows is never taken for a request.
+	// The first of these is answered, and nothing of the others reaches the upstream.
 	w.raw("POST /quote HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" +
 		"POST /quote/both HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + smuggled)
 	close(reached)
 	for target := range reached {
-		if strings.Contains(target, "smuggled") {
+		if strings.Contains(target, "smuggled") || strings.Contains(target, "both") {
 			t.Errorf("%s reached the upstream", target)
 		}
 	}

@@ -105,8 +105,8 @@ func unwatched(t *testing.T, h func(c *Client, w http.ResponseWriter, r *http.Re
 		}
 		h(c, w, r)
 	}))
-	s.Listener = KeepHeads(Calm(s.Listener))
-	s.Config.ConnState, s.Config.ConnContext = HeadState, ConnContext
+	s.Listener = RefuseAmbiguous(Calm(s.Listener))
+	s.Config.ConnState, s.Config.ConnContext = ConnState, ConnContext
 	s.Start()
 	t.Cleanup(s.Close)
 	conn, err := net.Dial("tcp", s.Listener.Addr().String())

@@ -59,7 +59,7 @@ func NewDesk(p Patience, hire ...func(*DeskConn) Clerk) *Desk {
 }
 
 // Listen returns l with the desk in front of it. Its connections must not be encrypted above it. The server must have DeskState, or
-// HeadState above it, as its ConnState and ConnContext as its ConnContext.
+// ConnState above it, as its ConnState and ConnContext as its ConnContext.
 func (d *Desk) Listen(l net.Listener) net.Listener { return &deskListener{l, d} }
 
 // Close lets what is under way be answered and ends the connections that were answered here. Those that have brought nothing

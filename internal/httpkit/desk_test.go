@@ -60,7 +60,7 @@ func startDesk(t *testing.T) *deskTest {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &http.Server{ConnState: HeadState, ConnContext: ConnContext, ReadHeaderTimeout: time.Minute,
+	s := &http.Server{ConnState: ConnState, ConnContext: ConnContext, ReadHeaderTimeout: time.Minute,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.RawQuery == "pick" || r.URL.Path == "/left" && r.Header.Get("Pick") != "" {
 				if Left(r.Context()) != nil {
@@ -69,7 +69,7 @@ func startDesk(t *testing.T) *deskTest {
 			}
 			_, _ = io.WriteString(w, "library")
 		})}
-	go func() { _ = s.Serve(KeepHeads(dt.desk.Listen(Calm(l)))) }()
+	go func() { _ = s.Serve(RefuseAmbiguous(dt.desk.Listen(Calm(l)))) }()
 	t.Cleanup(func() { s.Close() })
 	if dt.conn, err = net.Dial("tcp", l.Addr().String()); err != nil {
 		t.Fatal(err)

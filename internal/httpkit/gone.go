@@ -40,7 +40,10 @@ func isGone(ctx context.Context, isLast bool) bool {
 // SocketOf returns the socket of a request's connection, also below TLS, or nil if it cannot be asked.
 func SocketOf(ctx context.Context) syscall.RawConn {
 	conn, _ := ctx.Value(connKey{}).(net.Conn)
-	if encrypted, ok := conn.(*tls.Conn); ok {
+	if encrypted, ok := conn.(interface {
+		ConnectionState() tls.ConnectionState
+		NetConn() net.Conn
+	}); ok {
 		conn = encrypted.NetConn()
 	}
 	socket, ok := conn.(syscall.Conn)

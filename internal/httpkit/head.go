@@ -2,207 +2,344 @@ package httpkit
 
 import (
 	"bytes"
-	"context"
+	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strconv"
 	"syscall"
+	"time"
 )
 
-// KeepHeads makes Framing able to see the heads of requests as they were sent. The HTTP library drops a length that stands
-// beside chunks before any handler sees the request, and a proxy in front of us may have believed that one. The server
-// must have HeadState as its ConnState and ConnContext as its ConnContext. Connections that are encrypted above the
-// listener cannot be seen through.
-func KeepHeads(l net.Listener) net.Listener { return &headListener{l} }
+// RefuseAmbiguous returns l with connections that answer 400 to requests that end in one place or another, depending on who reads
+// them, and close behind that. The HTTP library accepts some of them, and a proxy in front of us may have read them otherwise. The server
+// must have ConnState as its ConnState. Connections that are no Socket stay as they are; those that are encrypted above the listener need
+// Secure.
+func RefuseAmbiguous(l net.Listener) net.Listener { return &strictListener{l} }
 
-type headListener struct{ net.Listener }
+type strictListener struct{ net.Listener }
 
-func (l *headListener) Accept() (net.Conn, error) {
+// Accept implements net.Listener.
+func (l *strictListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if s, ok := conn.(Socket); ok && err == nil {
-		return &headConn{Socket: s, keeps: true}, nil
+		return newStrictConn(s), nil
 	}
 	return conn, err
 }
 
 // Socket is what the HTTP library, and ClientGone, make use of in a TCP connection.
 type Socket interface {
-	net.Conn
+	writeCloser
 	syscall.Conn
 	io.ReaderFrom
+}
+
+// writeCloser is a connection that can say that it has said everything.
+type writeCloser interface {
+	net.Conn
 	CloseWrite() error
 }
 
-// maxHead is more than the server accepts. Of anything longer the framing is unknown.
-const maxHead = 32 << 10
-
-// headConn keeps what it reads until a request has begun. Only the server's goroutine changes it, and not while another
-// one reads in the background. HTTP/2 has its own goroutines for reading and for states, so from its preface on, which the server's
-// goroutine reads, nothing is changed any more.
-type headConn struct {
+// strictConn is a plain connection.
+type strictConn struct {
 	Socket
-	isHTTP2 bool
-	keeps   bool   // whether what is read belongs to a head
-	head    []byte // and perhaps the beginning of a body
+	requests requests
+}
+
+func newStrictConn(s Socket) *strictConn {
+	c := &strictConn{Socket: s}
+	c.requests.canBeHTTP2 = c.isUnserved
+	return c
 }
 
 // NetConn is what it reads from.
-func (c *headConn) NetConn() net.Conn { return c.Socket }
+func (c *strictConn) NetConn() net.Conn { return c.Socket }
 
-var (
-	http2Preface = []byte("PRI ")
-	emptyLine    = []byte("\r\n")
+// Read implements net.Conn.
+func (c *strictConn) Read(p []byte) (int, error) { return c.requests.read(c.Socket, p) }
+
+// isUnserved reports whether no request of the connection was answered before the library saw any.
+func (c *strictConn) isUnserved() bool {
+	d, ok := c.Socket.(*DeskConn)
+	return !ok || !d.hasServed
+}
+
+func (c *strictConn) hijacked() { c.requests.at = atNothing }
+
+// ConnState tells a connection what the server does with it. It is for http.Server.
+func ConnState(conn net.Conn, state http.ConnState) {
+	if c, ok := conn.(*strictConn); ok {
+		DeskState(c.Socket, state)
+	}
+	if c, ok := conn.(interface{ hijacked() }); ok && state == http.StateHijacked {
+		c.hijacked() // the library has ended its reads
+	}
+}
+
+// requests follows the requests of a connection as they are read. What is read ends where a request ends, so the library has answered
+// one before anything but the first byte of the next is looked at. One goroutine reads at a time.
+type requests struct {
+	canBeHTTP2 func() bool // asked at its preface; nil for never
+
+	at       place  // of what is read next
+	line     []byte // what was read of one, unless it was read at once
+	left     int64  // of a body or chunk
+	head     head
+	hasBegun bool   // there was a request
+	held     []byte // read, but not passed on
+	over     error  // why nothing more is passed on
+}
+
+// place is where in a request something is.
+type place int
+
+const (
+	atHead place = iota // or at an empty line before it
+	atBody              // of a known length
+	atChunkSize
+	atChunk
+	atChunkEnd
+	atTrailer
+	atNothing // to look at: this is no HTTP/1 any more
 )
 
-// hasServed reports whether requests of the connection were answered before the library saw any.
-func (c *headConn) hasServed() bool {
-	d, ok := c.Socket.(*DeskConn)
-	return ok && d.hasServed
-}
+// maxLine is more than the server accepts.
+const maxLine = 64 << 10
 
-// refusePreface answers the preface of HTTP/2 behind a request of HTTP/1, as the library does where it answered that. To the library this
-// is the beginning of a connection.
-func (c *headConn) refusePreface() error {
-	c.keeps, c.isHTTP2, c.head = false, false, nil
-	_, _ = io.WriteString(c.Socket, "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request")
-	return io.EOF
-}
-
-func (c *headConn) Read(p []byte) (int, error) {
-	n, err := c.Socket.Read(p)
-	for err == nil && c.keeps && len(c.head) == 0 && bytes.HasPrefix(p[:n], emptyLine) {
-		if n = copy(p, p[len(emptyLine):n]); n == 0 { // RFC 9112, 2.2
-			n, err = c.Socket.Read(p)
-		}
+// read reads from a connection for the library.
+func (r *requests) read(conn writeCloser, p []byte) (int, error) {
+	if r.over != nil {
+		return 0, r.over
 	}
-	if c.keeps && n > 0 {
-		c.head = append(c.head, p[:n]...)
-		c.isHTTP2 = bytes.HasPrefix(c.head, http2Preface)
-		if c.isHTTP2 && c.hasServed() {
-			return 0, c.refusePreface()
-		}
-		if len(c.head) > maxHead || c.isHTTP2 {
-			c.keeps, c.head = false, nil
+	var n int
+	var err error
+	isHeld := len(r.held) > 0
+	if isHeld {
+		n = copy(p, r.held)
+	} else {
+		n, err = r.fill(conn, p)
+	}
+	if r.at == atNothing && !isHeld {
+		return n, err
+	}
+	taken, refusal := r.follow(p[:n])
+	if isHeld {
+		r.held = r.held[taken:]
+	} else {
+		r.held = append(r.held[:0], p[taken:n]...)
+	}
+	switch {
+	case refusal != "":
+		refuse(conn, refusal)
+		// The library says nothing to a connection that cannot be read, but complains about heads that end.
+		r.over = &net.OpError{Op: "read", Net: "tcp", Err: io.EOF}
+		return 0, r.over
+	case taken == 0 && r.over != nil:
+		return 0, r.over
+	case len(r.held) > 0 || r.over != nil:
+		err = nil // it comes again, behind what is held
+	}
+	return taken, err
+}
+
+var emptyLine = []byte("\r\n")
+
+// fill reads what is there, without empty lines before a request (RFC 9112, 2.2).
+func (r *requests) fill(conn net.Conn, p []byte) (int, error) {
+	n, err := conn.Read(p)
+	for err == nil && r.isBetween() && bytes.HasPrefix(p[:n], emptyLine) {
+		if n = copy(p, p[len(emptyLine):n]); n == 0 {
+			n, err = conn.Read(p)
 		}
 	}
 	return n, err
 }
 
-// HeadState tells a connection where a head begins and ends. It is for http.Server.
-func HeadState(conn net.Conn, state http.ConnState) {
-	c, ok := conn.(*headConn)
-	if !ok {
-		return
-	}
-	DeskState(c.Socket, state)
-	if c.isHTTP2 {
-		return
-	}
-	switch state {
-	case http.StateActive:
-		c.keeps = false
-	case http.StateIdle:
-		c.keeps, c.head = true, append(c.head[:0], behind(c.head)...)
-	}
+// isBetween reports whether nothing of the next request was read.
+func (r *requests) isBetween() bool {
+	return r.at == atHead && len(r.line) == 0 && r.head.lines == 0
 }
 
-// behind returns what was read together with a request and belongs to the next one, as far as that is known.
-func behind(head []byte) []byte {
-	head = bytes.TrimLeft(head, "\r\n")
-	end := bytes.Index(head, []byte("\r\n\r\n"))
-	if end < 0 {
-		return nil
-	}
-	head, rest := head[:end+2], head[end+4:]
-	length, chunks := framingFields(head)
-	switch {
-	case chunks:
-		return nil // the library knows
-	case !length:
-		return rest
-	}
-	for line := range bytes.Lines(head) {
-		name, value, _ := bytes.Cut(line, []byte(":"))
-		if !bytes.EqualFold(bytes.TrimSpace(name), []byte("Content-Length")) {
-			continue
-		}
-		if n, err := strconv.Atoi(string(bytes.TrimSpace(value))); err == nil && n >= 0 && n <= len(rest) {
-			return rest[n:]
-		}
-		break
-	}
-	return nil
-}
-
-// Framed is what is known about how a request said where its body ends.
-type Framed int
-
-// What Framing finds.
-const (
-	FramedOnce    Framed = iota // in one way at most
-	FramedTwice                 // in two ways; readers differ in which one they believe
-	FramedUnknown               // by chunks at least; the head was not seen
-	FramedLoosely               // in lines that not everybody takes for lines
-)
-
-// Framing reports how a request was framed. Only a request with chunks, or one of HTTP/1.0, where chunks mean nothing but are
-// believed by some, can be framed twice without the library refusing it. Any request can have lines that end in LF alone, which
-// the library accepts.
-func Framing(r *http.Request) Framed {
-	if r.ProtoMajor != 1 {
-		return FramedOnce
-	}
-	head := bytes.TrimLeft(headOf(r.Context()), "\r\n")
-	if hasLooseLines(head) {
-		return FramedLoosely
-	}
-	chunked := len(r.TransferEncoding) > 0
-	if !chunked && r.ProtoMinor > 0 {
-		return FramedOnce
-	}
-	length, chunks := framingFields(head)
-	switch {
-	case chunks && (length || r.ProtoMinor == 0):
-		return FramedTwice
-	case chunked && !chunks: // sent together with the request before it, or encrypted
-		return FramedUnknown
-	}
-	return FramedOnce
-}
-
-func headOf(ctx context.Context) []byte {
-	if c, ok := ctx.Value(connKey{}).(*headConn); ok {
-		return c.head
-	}
-	return nil
-}
-
-// hasLooseLines reports whether a line of a head ends in LF alone.
-func hasLooseLines(head []byte) bool {
-	for {
-		end := bytes.IndexByte(head, '\n')
-		switch {
-		case end < 0 || end == 1 && head[0] == '\r':
-			return false // what follows is the body
-		case end == 0 || head[end-1] != '\r':
-			return true
-		}
-		head = head[end+1:]
-	}
-}
-
-// framingFields reports which of the two fields a head has.
-func framingFields(head []byte) (length, chunks bool) {
-	for line := range bytes.Lines(head) {
-		line = bytes.TrimRight(line, "\r\n")
-		if len(line) == 0 {
+// follow returns how much of what was read can be passed on, or why the request must be refused. It stops behind a request, and where
+// r.over says that nothing more can be passed on.
+func (r *requests) follow(p []byte) (taken int, refusal string) {
+	for taken < len(p) && r.over == nil && refusal == "" {
+		var n int
+		n, refusal = r.step(p[taken:])
+		if taken += n; r.isBetween() {
 			break
 		}
-		name, _, _ := bytes.Cut(line, []byte(":"))
-		name = bytes.TrimSpace(name)
-		length = length || bytes.EqualFold(name, []byte("Content-Length"))
-		chunks = chunks || bytes.EqualFold(name, []byte("Transfer-Encoding"))
 	}
-	return length, chunks
+	return taken, refusal
+}
+
+// step takes a line, or a part of what is none, from the beginning of what was read.
+func (r *requests) step(p []byte) (taken int, refusal string) {
+	switch {
+	case r.at == atNothing:
+		return len(p), ""
+	case r.at == atBody || r.at == atChunk:
+		return r.skip(p), ""
+	case r.isBetween() && (p[0] == '\r' || p[0] == '\n'):
+		return 1, "" // the library knows whether it minds
+	}
+	end := bytes.IndexByte(p, '\n') + 1
+	if end == 0 {
+		r.keep(p)
+		return len(p), ""
+	}
+	line := p[:end]
+	if len(r.line) > 0 {
+		r.keep(line)
+		line, r.line = r.line, r.line[:0]
+	}
+	line, hasCR := bytes.CutSuffix(line, emptyLine)
+	switch {
+	case r.at == atHead && !hasCR:
+		return 0, "The lines of a request end in CR and LF, not in LF alone"
+	case r.at == atHead:
+		return end, r.takeHead(line)
+	case r.at == atTrailer && !hasCR: // which the library accepts
+		r.over = io.EOF
+		return end - 1, ""
+	case r.at == atTrailer && len(line) == 0:
+		r.begin()
+	case r.at != atTrailer:
+		r.takeChunk(line, hasCR)
+	}
+	return end, ""
+}
+
+// skip takes what belongs to a body or chunk.
+func (r *requests) skip(p []byte) int {
+	n := min(int64(len(p)), r.left)
+	r.left -= n
+	switch {
+	case r.left > 0:
+	case r.at == atBody:
+		r.begin()
+	default:
+		r.at = atChunkEnd
+	}
+	return int(n)
+}
+
+// begin expects the next request.
+func (r *requests) begin() {
+	r.at, r.line, r.head, r.hasBegun = atHead, r.line[:0], head{}, true
+}
+
+func (r *requests) keep(part []byte) {
+	if r.line = append(r.line, part...); len(r.line) > maxLine {
+		r.over = io.EOF
+	}
+}
+
+// takeChunk takes the line before a chunk, or behind it. What is malformed is passed on, since the library says so better, but nothing
+// behind it.
+func (r *requests) takeChunk(line []byte, hasCR bool) {
+	if r.at == atChunkEnd {
+		r.at = atChunkSize
+		if len(line) > 0 || !hasCR {
+			r.over = io.EOF
+		}
+		return
+	}
+	digits, _, _ := bytes.Cut(bytes.TrimRight(line, " \t"), []byte(";"))
+	size, err := strconv.ParseUint(string(digits), 16, 62)
+	if r.left = int64(size); err != nil || !hasCR { //nolint:gosec // of 62 bits
+		r.over = io.EOF
+	}
+	r.at = atChunk
+	if size == 0 {
+		r.at = atTrailer
+	}
+}
+
+// takeHead takes a line of a head, and at its end says where the body ends, or why the request must be refused.
+func (r *requests) takeHead(line []byte) (refusal string) {
+	if len(line) > 0 {
+		r.head.take(line)
+		return ""
+	}
+	h := r.head
+	switch {
+	case h.isHTTP2 && h.lines == 1:
+		if r.at = atNothing; r.hasBegun || r.canBeHTTP2 == nil || !r.canBeHTTP2() {
+			return "HTTP/2 begins with the connection"
+		}
+	case h.hasLength && h.hasCoding:
+		return "A request has either Content-Length or Transfer-Encoding, not both"
+	case h.hasCoding && h.isHTTP10:
+		return "A request of HTTP/1.0 has no Transfer-Encoding"
+	case h.isFolded:
+		return "Content-Length and Transfer-Encoding have one line each"
+	case h.isMalformed:
+		r.begin()
+		r.over = io.EOF // the library refuses it
+	case h.hasCoding:
+		r.at = atChunkSize
+	case h.length > 0:
+		r.at, r.left = atBody, h.length
+	default:
+		r.begin()
+	}
+	return ""
+}
+
+// head is what the lines of a head say about the framing.
+type head struct {
+	lines                int
+	isHTTP10, isHTTP2    bool
+	hasLength, hasCoding bool
+	length               int64
+	isFraming            bool // the last line is about the framing
+	isFolded             bool // one about the framing goes on in the next
+	isMalformed          bool // the library accepts nothing like this
+}
+
+func (h *head) take(line []byte) {
+	if h.lines++; h.lines == 1 {
+		h.isHTTP10 = bytes.HasSuffix(line, []byte("HTTP/1.0"))
+		h.isHTTP2 = string(line) == "PRI * HTTP/2.0"
+		return
+	}
+	if line[0] == ' ' || line[0] == '\t' {
+		h.isFolded = h.isFolded || h.isFraming
+		return
+	}
+	name, value, _ := bytes.Cut(line, []byte(":"))
+	name, value = bytes.TrimSpace(name), bytes.Trim(value, " \t")
+	h.isFraming = true
+	switch {
+	case bytes.EqualFold(name, []byte("Content-Length")):
+		n, err := strconv.ParseUint(string(value), 10, 63)
+		length := int64(n) //nolint:gosec // of 63 bits
+		h.isMalformed = h.isMalformed || err != nil || h.hasLength && length != h.length
+		h.hasLength, h.length = true, length
+	case bytes.EqualFold(name, []byte("Transfer-Encoding")):
+		h.isMalformed = h.isMalformed || h.hasCoding || !bytes.EqualFold(value, []byte("chunked"))
+		h.hasCoding = true
+	default:
+		h.isFraming = false
+	}
+}
+
+// What is still read of a connection behind a refusal, and for how long: closing on a client that sends may cost it the answer.
+const (
+	lingerBytes = 256 << 10
+	lingerTime  = 500 * time.Millisecond
+)
+
+// refuse answers a request before the library sees it.
+func refuse(conn writeCloser, message string) {
+	text, _ := json.Marshal(ErrorBody{Message: message}) // a string can be encoded
+	_ = conn.SetDeadline(time.Now().Add(lingerTime))
+	_, err := fmt.Fprintf(conn, "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nCache-Control: no-store\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
+		len(text), text)
+	if err == nil && conn.CloseWrite() == nil {
+		_, _ = io.CopyN(io.Discard, conn, lingerBytes)
+	}
 }

@@ -14,10 +14,10 @@ import (
 // states in another, and runs handlers in many. The race detector sees what they share.
 func TestHTTP2ConnectionsShareNothingUnguarded(t *testing.T) {
 	for name, listen := range map[string]func(net.Listener) net.Listener{
-		"heads": KeepHeads,
+		"heads": RefuseAmbiguous,
 		"desk": func(l net.Listener) net.Listener {
 			desk := NewDesk(Patience{Head: time.Minute, Idle: time.Minute}, func(c *DeskConn) Clerk { return &testClerk{conn: c} })
-			return KeepHeads(desk.Listen(Calm(l)))
+			return RefuseAmbiguous(desk.Listen(Calm(l)))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestHTTP2ConnectionsShareNothingUnguarded(t *testing.T) {
 			s.Config.Protocols = new(http.Protocols)
 			s.Config.Protocols.SetHTTP1(true)
 			s.Config.Protocols.SetUnencryptedHTTP2(true)
-			s.Config.ConnState, s.Config.ConnContext = HeadState, ConnContext
+			s.Config.ConnState, s.Config.ConnContext = ConnState, ConnContext
 			s.Listener = listen(s.Listener)
 			s.Start()
 			defer s.Close()

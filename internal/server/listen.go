@@ -184,11 +184,7 @@ func newWeb(p *port, handler http.Handler, streams *httpkit.Streams, limits http
 // serve returns at once. If serving fails later, the error goes to failed, which must have room for it.
 func (w *web) serve(failed chan<- error) {
 	go func() {
-		serve := w.http.Serve
-		if w.http.TLSConfig != nil {
-			serve = func(l net.Listener) error { return w.http.ServeTLS(l, "", "") }
-		}
-		if err := serve(w.port); !errors.Is(err, http.ErrServerClosed) {
+		if err := w.http.Serve(w.port); !errors.Is(err, http.ErrServerClosed) {
 			failed <- fmt.Errorf("the %s listener failed: %w", w.port.name, err)
 		}
 	}()

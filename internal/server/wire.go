@@ -36,7 +36,7 @@ func wire(o *Options, edition freshet.Edition, p *ports, r *readiness, failed ch
 	guarded := guardAdmin(p.admin.Addr(), o.Settings.Admin.Token, adminHandler(r, metrics, &parts.administration, o.Log))
 	admin := newWeb(p.admin, httpkit.Chain(guarded, httpkit.DrainBodies, httpkit.TimeBodies(bodyTimeout)), parts.streams,
 		httpkit.StreamLimits{Stall: o.bounds.stall}, o.Log)
-	p.admin.Listener, admin.http.ConnState = httpkit.KeepHeads(p.admin.Listener), httpkit.HeadState
+	p.admin.Listener, admin.http.ConnState = httpkit.RefuseAmbiguous(p.admin.Listener), httpkit.ConnState
 	public := &public{parts: parts, ports: p, stall: o.bounds.stall, failed: failed}
 
 	all := []stage{{
@@ -148,17 +148,18 @@ func (p *public) serve(context.Context) error {
 			bound = p.parts.gate.Listen(bound)
 		}
 		if p.tls == nil {
-			bound = httpkit.KeepHeads(bound)
+			bound = httpkit.RefuseAmbiguous(bound)
 		}
 		p.ports.subscriber.Listener = bound
 		w := newWeb(p.ports.subscriber, httpkit.TimeBodies(bodyTimeout)(p.parts.subscriber), p.parts.streams,
 			httpkit.StreamLimits{Stall: p.parts.settings.Subscriber.WriteTimeout, Enter: p.parts.gate.Enter}, p.parts.log)
-		w.http.ConnState = httpkit.HeadState
+		w.http.ConnState = httpkit.ConnState
 		p.webs = append(p.webs, w)
 	}
 	for _, w := range p.webs {
 		if p.tls != nil {
-			w.http.TLSConfig, w.http.Handler = p.tls.Clone(), httpkit.StrictTransport(w.http.Handler)
+			w.port.Listener = httpkit.Secure(w.port.Listener, p.tls.Clone(), readHeaderTimeout, p.parts.log.With("listener", w.port.name))
+			w.http.Handler = httpkit.StrictTransport(w.http.Handler)
 		}
 		w.serve(p.failed)
 	}
@@ -177,7 +178,7 @@ func (p *public) gatewayListener(gate *fanout.Gate) net.Listener {
 	}
 	clerks = append(clerks, p.parts.gateway.Clerk)
 	p.desk = httpkit.NewDesk(httpkit.Patience{Head: readHeaderTimeout, Idle: idleTimeout}, clerks...)
-	return httpkit.KeepHeads(p.desk.Listen(bound))
+	return httpkit.RefuseAmbiguous(p.desk.Listen(bound))
 }
 
 // drain ends everything at the same time, so that one listener's slow requests do not use up another's time, and
