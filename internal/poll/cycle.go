@@ -151,7 +151,7 @@ func (s *source) stillMine(asked *plan) bool {
 func (s *source) take(ctx context.Context, asked *plan, got *answer) error {
 	if got.notModified {
 		s.tell(asked, unmodified)
-		if s.held.IsEmpty() {
+		if s.writer.IsEmpty() {
 			// What the target says we have was lost meanwhile: ask for all of it.
 			s.forget()
 			s.mu.Lock()
@@ -160,7 +160,7 @@ func (s *source) take(ctx context.Context, asked *plan, got *answer) error {
 		}
 		return nil
 	}
-	out, err := s.held.Publish(ctx, router.Publication{
+	out, err := s.writer.Publish(ctx, router.Publication{
 		Body: got.body, Quota: asked.quota, Gone: func() bool { return !s.stillMine(asked) },
 	})
 	switch freshet.KindOf(err) {
@@ -207,7 +207,7 @@ func (s *source) fail(ctx context.Context, asked *plan, err error) time.Duration
 	s.outage.begin(s.began)
 	refused := e.Kind == freshet.SourceUnauthorized || e.Kind == freshet.SourceForbidden || e.Kind == freshet.SourceExpired
 	final := refused && asked.topic.AutoProvisioned
-	empty := s.held.IsEmpty()
+	empty := s.writer.IsEmpty()
 	if !empty && !final && s.failures < s.p.opts.ErrorThreshold {
 		return pause
 	}

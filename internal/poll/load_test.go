@@ -29,9 +29,9 @@ func (s *slowly) Source(ctx context.Context, id string) (*catalog.Source, error)
 // slowRouter takes its time to follow a topic.
 type slowRouter struct{ *router.Router }
 
-func (r slowRouter) Hold(ctx context.Context, topic *freshet.Topic) (*router.Held, error) {
+func (r slowRouter) OpenWriter(ctx context.Context, topic *freshet.Topic) (*router.Writer, error) {
 	time.Sleep(time.Second)
-	return r.Router.Hold(ctx, topic)
+	return r.Router.OpenWriter(ctx, topic)
 }
 
 // TestAnOldAnswerOfTheCatalogDoesNotReplaceANewOne when a topic is looked up twice at the same time.

@@ -37,7 +37,7 @@ type Catalog interface {
 
 // Router takes publications.
 type Router interface {
-	Hold(ctx context.Context, topic *freshet.Topic) (*router.Held, error)
+	OpenWriter(ctx context.Context, topic *freshet.Topic) (*router.Writer, error)
 }
 
 // Grid is what pollers share with other nodes.

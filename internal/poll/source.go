@@ -49,7 +49,7 @@ type source struct {
 	failures     int       // in a row
 	outage       outage
 	notBefore    time.Time // the target's wish
-	held         *router.Held
+	writer       *router.Writer
 }
 
 // plan is what the catalog says about a topic. It never changes: another one takes its place.
@@ -148,21 +148,21 @@ func (s *source) adopt(ctx context.Context, found *catalog.Source) error {
 	if s.p.opts.Quota != nil {
 		next.quota = s.p.opts.Quota(found)
 	}
-	held, err := s.hold(ctx, &next.topic)
+	writer, err := s.openWriter(ctx, &next.topic)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	if s.stopped != running {
 		s.mu.Unlock()
-		if held != nil {
-			held.Release()
+		if writer != nil {
+			writer.Close()
 		}
 		return nil
 	}
 	defer s.mu.Unlock()
-	if held != nil {
-		s.held = held
+	if writer != nil {
+		s.writer = writer
 	}
 	before := s.plan
 	s.plan = next
@@ -181,15 +181,15 @@ func (s *source) adopt(ctx context.Context, found *catalog.Source) error {
 	return nil
 }
 
-// hold returns the router's topic if the source has none yet.
-func (s *source) hold(ctx context.Context, topic *freshet.Topic) (*router.Held, error) {
+// openWriter opens the router's writer if the source has none yet.
+func (s *source) openWriter(ctx context.Context, topic *freshet.Topic) (*router.Writer, error) {
 	s.mu.Lock()
-	has := s.held != nil
+	has := s.writer != nil
 	s.mu.Unlock()
 	if has {
 		return nil, nil
 	}
-	return s.p.router.Hold(ctx, topic)
+	return s.p.router.OpenWriter(ctx, topic)
 }
 
 // schedule arms the timer. What is due needs none: if several goroutines of a test's bubble make timers that fire at once, Go's race
@@ -338,14 +338,14 @@ func (s *source) stop(why ending) {
 // finish puts everything in order, once.
 func (s *source) finish() {
 	s.mu.Lock()
-	held, why, done := s.held, s.stopped, s.finished
+	writer, why, done := s.writer, s.stopped, s.finished
 	s.finished = true
 	s.mu.Unlock()
 	if done {
 		return
 	}
-	if held != nil {
-		held.Release()
+	if writer != nil {
+		writer.Close()
 	}
 	if why == lost {
 		return // its successor looks after the rest

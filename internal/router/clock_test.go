@@ -40,11 +40,11 @@ func TestPublicationsAreStampedByTheClockThatNodesShare(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		held, err := r.Hold(t.Context(), &topic) // so that somebody sees to it that items expire
+		writer, err := r.OpenWriter(t.Context(), &topic) // so that somebody sees to it that items expire
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer held.Release()
+		defer writer.Close()
 		publish(`[{"id":1}]`)
 		if want := g.Now(); !g.put.Equal(want) {
 			t.Errorf("published at %v, not at %v", g.put, want)

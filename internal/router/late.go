@@ -109,6 +109,6 @@ func (f *Feed) bring() {
 		change = f.changeSince(i)
 	}
 	f.view.CatchUp()
-	f.topic.router.stats.late.Add(1)
+	f.topic.router.stats.deferred.Add(1)
 	f.add(change)
 }

@@ -43,7 +43,7 @@ func TestWhatNobodyReadsIsNotMade(t *testing.T) {
 			synctest.Wait()
 		}
 		// Each was brought along once, since its readers had everything, and then left alone.
-		if late := r.Stats().Late; late != views {
+		if late := r.Stats().Deferred; late != views {
 			t.Errorf("%d views that nobody reads were made %d times by ten publications", views, late)
 		}
 		reads := 0
@@ -56,7 +56,7 @@ func TestWhatNobodyReadsIsNotMade(t *testing.T) {
 				t.Errorf("a reader who comes back gets %d events", b.Events)
 			}
 		}
-		if late := r.Stats().Late; late != views+1 || reads != 1 {
+		if late := r.Stats().Deferred; late != views+1 || reads != 1 {
 			t.Errorf("one reader came back: views were made %d times, and he was woken %d times", late, reads)
 		}
 		again := feeds[9].Begin("")

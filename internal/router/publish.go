@@ -90,7 +90,7 @@ func (r *Router) publishTo(ctx context.Context, t *topic, p Publication, force b
 		}
 	}
 	for race := range maxRaces {
-		out, err := t.publishInTurn(ctx, p, force)
+		out, err := t.publishAdmitted(ctx, p, force)
 		// What this node holds may be old, so a refusal because of it is looked at twice.
 		again := errors.Is(err, grid.ErrConflict) || race == 0 && dependsOnHeld(err)
 		if !again {
@@ -120,17 +120,17 @@ func dependsOnHeld(err error) bool {
 	return err != nil && (kind == freshet.PreconditionFailed || kind == freshet.Conflict)
 }
 
-// publishInTurn tries once, when its turn has come. The caller holds t.publishing.
-func (t *topic) publishInTurn(ctx context.Context, p Publication, force bool) (Outcome, error) {
-	turn, err := t.router.begin(ctx, cmp.Or(p.Owner, t.app), t.workOf(&p), p.received)
+// publishAdmitted tries once, as soon as its documents may be read and compared. The caller holds t.publishing.
+func (t *topic) publishAdmitted(ctx context.Context, p Publication, force bool) (Outcome, error) {
+	admitted, err := t.router.admit(ctx, cmp.Or(p.Owner, t.app), t.workOf(&p), p.received)
 	if err != nil {
 		return Outcome{}, err
 	}
-	defer turn.end()
-	return t.publish(ctx, p, force, &turn)
+	defer admitted.release()
+	return t.publish(ctx, p, force, &admitted)
 }
 
-func (t *topic) publish(ctx context.Context, p Publication, force bool, turn *turn) (Outcome, error) {
+func (t *topic) publish(ctx context.Context, p Publication, force bool, admitted *admission) (Outcome, error) {
 	t.mu.Lock()
 	held, pos, at, cursor, noted, learned := t.state, t.pos, t.at, t.cursor, t.noted, t.learned
 	t.mu.Unlock()
@@ -152,7 +152,7 @@ func (t *topic) publish(ctx context.Context, p Publication, force bool, turn *tu
 	if err != nil {
 		return Outcome{}, err
 	}
-	turn.rest(content.Size(next.State))
+	admitted.shrink(content.Size(next.State))
 	if !force {
 		// When in doubt it is stored, or a subscriber whose node lost its link would never get it.
 		if present, err := t.router.grid.Present(ctx, t.id); err == nil && !present {
@@ -348,11 +348,11 @@ func refusal(err error) error {
 
 // Preview returns what the first publication to the topic would make its document, and publishes nothing. It takes body over.
 func (r *Router) Preview(of *freshet.Topic, body []byte) ([]byte, error) {
-	turn, err := r.begin(context.Background(), of.AppID, len(body), time.Now())
+	admitted, err := r.admit(context.Background(), of.AppID, len(body), time.Now())
 	if err != nil {
 		return nil, err
 	}
-	defer turn.end()
+	defer admitted.release()
 	made, err := (&topic{router: r, rules: r.rules(of)}).apply(nil, Publication{Body: body}, time.Now())
 	switch {
 	case err != nil:

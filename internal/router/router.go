@@ -41,14 +41,15 @@ type Options struct {
 	// default. All of its history is kept for a minute after its last reader left.
 	Linger time.Duration
 
-	// Held counts what topics hold in memory. Nil: nobody does, and there is no bound.
-	Held *memory.Account
+	// Memory counts what topics hold in memory. Nil: nobody counts, and there is no bound.
+	Memory *memory.Account
 
-	// GridCounts says that the grid counts the documents that it holds in Held itself.
+	// GridCounts says that the grid itself counts the documents that it holds in Memory.
 	GridCounts bool
 
-	// Kept bounds what topics that nobody follows hold together although it can be made again, in bytes; 64 MiB by default.
-	Kept int
+	// CacheBytes bounds what topics that nobody follows hold together although it can be derived from their documents; 64 MiB by
+	// default.
+	CacheBytes int
 
 	// Work admits whoever reads and compares long documents, by their bytes. Nil: everybody at once.
 	Work *memory.Semaphore
@@ -66,7 +67,7 @@ const DefaultMaxDocument = 32 << 20
 
 const (
 	defaultLinger = 5 * time.Minute
-	defaultKept   = 64 << 20
+	defaultCache  = 64 << 20
 )
 
 // Router holds the topics that are in use on this node.
@@ -80,8 +81,8 @@ type Router struct {
 	tracer *trace.Tracer
 	stats  stats
 	work   *memory.Semaphore
-	held   *memory.Account
-	kept   *shelf
+	memory *memory.Account
+	cache  *lru
 
 	refusals   *loglimit.Logger // for lack of memory
 	gridCounts bool
@@ -101,14 +102,14 @@ type Router struct {
 // New returns a Router over g. Close it before the grid.
 func New(g grid.Grid, opts Options) *Router {
 	r := &Router{grid: g, log: opts.Log, ttl: opts.MessageTTL, linger: opts.Linger, tracer: opts.Tracer, topics: make(map[string]*topic),
-		work: opts.Work, held: opts.Held, gridCounts: opts.GridCounts}
-	if r.held == nil {
-		r.held = memory.NewAccount(0)
+		work: opts.Work, memory: opts.Memory, gridCounts: opts.GridCounts}
+	if r.memory == nil {
+		r.memory = memory.NewAccount(0)
 	}
-	if opts.Kept <= 0 {
-		opts.Kept = defaultKept
+	if opts.CacheBytes <= 0 {
+		opts.CacheBytes = defaultCache
 	}
-	r.kept = newShelf(opts.Kept)
+	r.cache = newLRU(opts.CacheBytes)
 	if r.viewWork = opts.ViewWork; r.viewWork <= 0 {
 		r.viewWork = defaultViewWork
 	}

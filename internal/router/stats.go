@@ -31,7 +31,7 @@ type stats struct {
 	compressed   atomic.Uint64
 	busy         atomic.Uint64
 	full         atomic.Uint64
-	late         atomic.Uint64
+	deferred     atomic.Uint64
 }
 
 // Stats counts what a Router did since it began.
@@ -43,12 +43,12 @@ type Stats struct {
 	Plain        uint64              // bytes of frames before they were compressed; each frame once, however many get it
 	Compressed   uint64              // and after
 
-	Held     int64  // bytes of memory that documents and their histories take
-	MostHeld int64  // that they may take; 0 is no bound
-	Kept     int    // bytes of Held that can be made again and go first
-	Busy     uint64 // publications refused because too much was being compared
-	Full     uint64 // publications refused because there was no memory for them
-	Late     uint64 // times that a filtered feed was brought along after the publication
+	Memory      int64  // bytes that documents and their histories take
+	MemoryLimit int64  // that they may take; 0 is no bound
+	Cached      int    // bytes of Memory that can be derived again and go first
+	Busy        uint64 // publications refused because too much was being compared
+	Full        uint64 // publications refused because there was no memory for them
+	Deferred    uint64 // times that a filtered feed was updated after the publication, and not by it
 }
 
 // Stats returns the counters.
@@ -56,8 +56,8 @@ func (r *Router) Stats() Stats {
 	st := Stats{
 		Publish: r.stats.publish.Snapshot(), Diff: r.stats.diff.Snapshot(),
 		Plain: r.stats.plain.Load(), Compressed: r.stats.compressed.Load(),
-		Held: r.held.Held(), MostHeld: r.held.Most(), Kept: r.kept.kept(),
-		Busy: r.stats.busy.Load(), Full: r.stats.full.Load(), Late: r.stats.late.Load(),
+		Memory: r.memory.Held(), MemoryLimit: r.memory.Most(), Cached: r.cache.size(),
+		Busy: r.stats.busy.Load(), Full: r.stats.full.Load(), Deferred: r.stats.deferred.Load(),
 	}
 	for i := range r.stats.publications {
 		st.Publications[i] = r.stats.publications[i].Load()

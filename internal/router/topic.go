@@ -3,7 +3,6 @@ package router
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/freshet-io/freshet"
@@ -61,7 +60,7 @@ type topic struct {
 	lately  Lately
 	noted   []string // names of publications whose outcome is noted; never changed in place
 
-	shelved atomic.Bool // on Router.kept
+	cached lruEntry // in Router.cache
 
 	lateMu   sync.Mutex // guards the two below; taken last of all
 	late     []*Feed    // to be brought along
@@ -166,7 +165,7 @@ func (t *topic) unfollow() {
 	if t.stop != nil {
 		t.stop()
 	}
-	t.router.kept.remove(t)
+	t.router.cache.remove(t)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.fold()
@@ -315,12 +314,12 @@ func (t *topic) stateOf(doc grid.Document) (content.State, bool) {
 	if s, ok := doc.Content.(interface{ held() content.State }); ok {
 		return s.held(), true
 	}
-	end, ok := t.router.tryBegin(t.loading(doc.Content))
+	admitted, ok := t.router.tryAdmit(t.loading(doc.Content))
 	if !ok {
 		// The grid waits for nobody. What came is told to readers whole, or by the patch that came with it.
 		return content.NewText(doc.Content.Bytes()), true
 	}
-	defer end()
+	defer admitted.release()
 	state, err := t.load(doc.Content)
 	if err != nil {
 		// What cannot be read cannot be served; the next publication repairs it.
@@ -336,22 +335,22 @@ func (t *topic) compare(old, new content.State) jsonpatch.Change {
 		return jsonpatch.Change{Kind: jsonpatch.Whole}
 	}
 	if !t.rules.IsItems() {
-		end, ok := t.router.tryBegin(old.Len() + new.Len())
+		admitted, ok := t.router.tryAdmit(old.Len() + new.Len())
 		if !ok {
 			return jsonpatch.Change{Kind: jsonpatch.Whole}
 		}
-		defer end()
+		defer admitted.release()
 	}
 	return t.rules.Diff(old, new)
 }
 
 // compareHeld is compare with the held state, for several readers who are behind.
 func (t *topic) compareHeld(old content.State) jsonpatch.Change {
-	end, ok := t.router.tryBegin(old.Len() + t.state.Len())
+	admitted, ok := t.router.tryAdmit(old.Len() + t.state.Len())
 	if !ok {
 		return jsonpatch.Change{Kind: jsonpatch.Whole}
 	}
-	defer end()
+	defer admitted.release()
 	t.unfold()
 	return t.rules.Diff(old, t.state)
 }

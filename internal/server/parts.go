@@ -164,7 +164,7 @@ func (p *parts) countPoll(q poll.Polled) {
 func (p *parts) openRouter(context.Context) error {
 	p.router = router.New(p.grid, router.Options{
 		Log: p.log, MessageTTL: p.settings.Grid.MessageTTL, MaxDocument: max(router.DefaultMaxDocument, int(p.settings.Publish.MaxBody)),
-		Tracer: p.tracer, Held: p.budget.held, GridCounts: p.settings.NATS == "", Kept: p.budget.kept, Work: p.budget.work,
+		Tracer: p.tracer, Memory: p.budget.held, GridCounts: p.settings.NATS == "", CacheBytes: p.budget.kept, Work: p.budget.work,
 	})
 	return nil
 }

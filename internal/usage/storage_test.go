@@ -252,11 +252,11 @@ func TestItemsThatExpireMakeRoom(t *testing.T) {
 		item := func(id string) router.Publication {
 			return router.Publication{Body: fmt.Appendf(nil, `[{"id":%q}]`, id)}
 		}
-		held, err := d.nodes[0].router.Hold(t.Context(), items) // as somebody who is subscribed does
+		writer, err := d.nodes[0].router.OpenWriter(t.Context(), items) // as somebody who is subscribed does
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer held.Release()
+		defer writer.Close()
 		wantNone(t, "first", d.publish(0, items, item("a"), 22, 0)) // 12 bytes
 		time.Sleep(ttl / 2)
 		wantNone(t, "second", d.publish(0, items, item("b"), 23, 0)) // 23

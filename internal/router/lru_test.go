@@ -7,24 +7,24 @@ import (
 	"github.com/freshet-io/freshet/internal/content"
 )
 
-func TestATopicThatIsPublishedToAgainAndAgainKeepsItsPlaceOnTheShelf(t *testing.T) {
-	s, often, once := newShelf(1000), new(topic), new(topic)
-	s.put(often, 100)
-	s.put(once, 100)
-	if n := testing.AllocsPerRun(100, func() { s.put(often, 200) }); n != 0 {
+func TestATopicThatIsPublishedToAgainAndAgainKeepsItsPlaceAmongThoseUsedLast(t *testing.T) {
+	s, often, once := newLRU(1000), new(topic), new(topic)
+	s.touch(often, 100)
+	s.touch(once, 100)
+	if n := testing.AllocsPerRun(100, func() { s.touch(often, 200) }); n != 0 {
 		t.Errorf("each time takes %v allocations", n)
 	}
-	if n := s.kept(); n != 300 {
+	if n := s.size(); n != 300 {
 		t.Errorf("%d bytes are kept", n)
 	}
-	s.most = 200
-	if over := s.put(often, 10); len(over) != 0 {
+	s.limit = 200
+	if over := s.touch(often, 10); len(over) != 0 {
 		t.Errorf("%d give up what they hold, and there is room", len(over))
 	}
-	if over := s.put(new(topic), 50); len(over) != 0 || s.kept() != 160 {
-		t.Errorf("%d give up what they hold, and %d bytes are kept", len(over), s.kept())
+	if over := s.touch(new(topic), 50); len(over) != 0 || s.size() != 160 {
+		t.Errorf("%d give up what they hold, and %d bytes are kept", len(over), s.size())
 	}
-	if over := s.put(new(topic), 50); len(over) != 1 || over[0] != once || once.shelved.Load() || !often.shelved.Load() {
+	if over := s.touch(new(topic), 50); len(over) != 1 || over[0] != once || once.cached.listed.Load() || !often.cached.listed.Load() {
 		t.Error("the one that was used first does not go first")
 	}
 }

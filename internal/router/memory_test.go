@@ -26,7 +26,7 @@ func newCounted(t *testing.T, most int64, opts router.Options) counted {
 	t.Helper()
 	account := memory.NewAccount(most)
 	g := grid.NewMemory(grid.MemoryOptions{Held: account.Add})
-	opts.Held, opts.GridCounts = account, true
+	opts.Memory, opts.GridCounts = account, true
 	r := router.New(g, opts)
 	t.Cleanup(func() { _ = r.Close(); _ = g.Close() })
 	return counted{r, t}
@@ -62,35 +62,35 @@ func lastID(b fanout.Batch) string {
 }
 
 func TestADocumentThatNobodyFollowsIsItsTextAlone(t *testing.T) {
-	r := newCounted(t, 0, router.Options{Kept: 1 << 20})
+	r := newCounted(t, 0, router.Options{CacheBytes: 1 << 20})
 	topic := newTopic(t, "snapshot")
 	text := zeros(1 << 20)
 	for i := range 3 {
 		r.mustPublish(&topic, fmt.Sprintf("[%d,%s", i, text[1:]))
-		if held, most := r.Stats().Held, int64(len(text)+8<<10); held > most {
+		if held, most := r.Stats().Memory, int64(len(text)+8<<10); held > most {
 			t.Fatalf("a document of %d bytes takes %d, more than %d", len(text), held, most)
 		}
 	}
 	f := r.follow(&topic)
 	r.mustPublish(&topic, text)
-	if held := r.Stats().Held; held < 5<<20 {
+	if held := r.Stats().Memory; held < 5<<20 {
 		t.Errorf("a document that is followed is read again at every publication: it takes %d bytes", held)
 	}
 	f.Close()
-	if held := r.Stats().Held; held > int64(len(text)+8<<10) {
+	if held := r.Stats().Memory; held > int64(len(text)+8<<10) {
 		t.Errorf("its last reader left, and it takes %d bytes", held)
 	}
 	if body, _, err := r.Document(t.Context(), topic); err != nil || string(body) != text {
 		t.Errorf("the document is another one, or %v", err)
 	}
-	if err := r.Forget(t.Context(), topic.ID); err != nil || r.Stats().Held != 0 {
-		t.Errorf("a deleted document takes %d bytes, %v", r.Stats().Held, err)
+	if err := r.Forget(t.Context(), topic.ID); err != nil || r.Stats().Memory != 0 {
+		t.Errorf("a deleted document takes %d bytes, %v", r.Stats().Memory, err)
 	}
 }
 
 func TestWhatCanBeMadeAgainIsBoundedOverAllTopics(t *testing.T) {
 	const kept = 1 << 20
-	r := newCounted(t, 0, router.Options{Kept: kept})
+	r := newCounted(t, 0, router.Options{CacheBytes: kept})
 	text := zeros(10 << 10)
 	for i := range 40 {
 		topic := newTopic(t, "snapshot")
@@ -98,12 +98,12 @@ func TestWhatCanBeMadeAgainIsBoundedOverAllTopics(t *testing.T) {
 			r.mustPublish(&topic, fmt.Sprintf("[%d,%s", i+version, text[1:]))
 		}
 		st := r.Stats()
-		if texts := int64(i+1) * int64(len(text)+2<<10); st.Kept > kept || st.Held > texts+kept {
-			t.Fatalf("after %d topics: %d bytes are held, %d of them can be made again", i+1, st.Held, st.Kept)
+		if texts := int64(i+1) * int64(len(text)+2<<10); st.Cached > kept || st.Memory > texts+kept {
+			t.Fatalf("after %d topics: %d bytes are held, %d of them can be made again", i+1, st.Memory, st.Cached)
 		}
 	}
-	if st := r.Stats(); st.Kept < kept/2 {
-		t.Errorf("only %d bytes are kept for publications that come again", st.Kept)
+	if st := r.Stats(); st.Cached < kept/2 {
+		t.Errorf("only %d bytes are kept for publications that come again", st.Cached)
 	}
 }
 
@@ -113,7 +113,7 @@ func TestATopicThatNobodyFollowsKeepsNextToNoHistory(t *testing.T) {
 		for i := range 400 {
 			r.mustPublish(&topic, fmt.Sprintf(`[{"id":1,"n":%d,"pad":"%s"}]`, i, strings.Repeat("x", 4<<10)))
 		}
-		if held := r.Stats().Held; held > 64<<10 {
+		if held := r.Stats().Memory; held > 64<<10 {
 			t.Errorf("%s: a topic of 4 KiB takes %d bytes", name, held)
 		}
 		if err := r.Forget(t.Context(), topic.ID); err != nil {
@@ -143,7 +143,7 @@ func TestAReaderWhoComesBackWithinAMinuteGetsAPatch(t *testing.T) {
 		f.Close()
 		time.Sleep(2 * time.Minute)
 		publish(1000)
-		if held := r.Stats().Held; held > 32<<10 {
+		if held := r.Stats().Memory; held > 32<<10 {
 			t.Errorf("two minutes after the last reader left the topic takes %d bytes", held)
 		}
 	})
@@ -151,7 +151,7 @@ func TestAReaderWhoComesBackWithinAMinuteGetsAPatch(t *testing.T) {
 
 func TestAPublicationThatDoesNotFitIsRefusedAndOthersPass(t *testing.T) {
 	const most = 4 << 20
-	r := newCounted(t, most, router.Options{Kept: 1 << 20})
+	r := newCounted(t, most, router.Options{CacheBytes: 1 << 20})
 	small := newTopic(t, "snapshot")
 	r.mustPublish(&small, `{"n":9}`)
 	var large []freshet.Topic
@@ -161,7 +161,7 @@ func TestAPublicationThatDoesNotFitIsRefusedAndOthersPass(t *testing.T) {
 		if refused = r.publish(&topic, zeros(1<<20)); refused == nil {
 			large = append(large, topic)
 		}
-		if held := r.Stats().Held; held > most {
+		if held := r.Stats().Memory; held > most {
 			t.Fatalf("%d bytes are held, of %d", held, most)
 		}
 	}
@@ -198,7 +198,7 @@ func TestItemsDoNotGrowBeyondTheBound(t *testing.T) {
 			fmt.Fprintf(&b, `,{"id":%d}`, 1000*i+k)
 		}
 		err = r.publish(&topic, "["+b.String()[1:]+"]")
-		if held := r.Stats().Held; held > most+most/8 {
+		if held := r.Stats().Memory; held > most+most/8 {
 			t.Fatalf("%d bytes are held, of %d", held, most)
 		}
 	}
@@ -222,7 +222,7 @@ func TestFollowedDocumentsGiveUpTheirTapesWhereThereIsNoRoom(t *testing.T) {
 			r.mustPublish(&topic, fmt.Sprintf("[%d%s", i, text[2:]))
 		}
 	}
-	if held := r.Stats().Held; held > most+6<<20 {
+	if held := r.Stats().Memory; held > most+6<<20 {
 		t.Errorf("six followed documents of 512 KiB take %d bytes, of %d", held, most)
 	}
 }
@@ -278,11 +278,11 @@ func TestADocumentThatIsPublishedAgainIsPutAwayInTheGridToo(t *testing.T) {
 		c.mustPublish(&topic, zeros(64<<10)) // which renews it
 		f.Close()
 		time.Sleep(20 * time.Minute) // nobody uses it any more here
-		if st := r.Stats(); st.Topics != 0 || st.Held != 0 {
+		if st := r.Stats(); st.Topics != 0 || st.Memory != 0 {
 			t.Fatalf("the topic is still in use: %+v", st)
 		}
 		c.mustPublish(&topic, zeros(64<<10))
-		if held := r.Stats().Held; held > 80<<10 {
+		if held := r.Stats().Memory; held > 80<<10 {
 			t.Errorf("the document came back from the grid with its tape: it takes %d bytes", held)
 		}
 	})
@@ -292,13 +292,13 @@ func TestADocumentThatIsGoneIsNotPutAwayAnyMore(t *testing.T) {
 	r := newCounted(t, 0, router.Options{})
 	topic := newTopic(t, "snapshot")
 	r.mustPublish(&topic, zeros(64<<10))
-	if r.Stats().Kept == 0 {
+	if r.Stats().Cached == 0 {
 		t.Fatal("nothing of it is kept")
 	}
 	if err := r.Forget(t.Context(), topic.ID); err != nil {
 		t.Fatal(err)
 	}
-	if kept := r.Stats().Kept; kept != 0 {
+	if kept := r.Stats().Cached; kept != 0 {
 		t.Errorf("%d bytes are kept of nothing, for which others give up what they hold", kept)
 	}
 }

@@ -1,0 +1,162 @@
+package router
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/content"
+)
+
+// What topics hold is counted in one account, against a hard bound. Of it, what can be made again while nobody follows a topic
+// (the tape of its document, its history) has a bound of its own, and goes first. What reading and comparing long documents takes
+// for a moment is bounded by a semaphore, which also leaves processors for everybody else.
+
+const (
+	// smallCache is what a topic that nobody follows may keep in any case. The tape of a short document costs less than the
+	// bookkeeping, and would be needed again at the next publication.
+	smallCache = 8 << 10
+	// smallGrowth is by how much a document may grow when there is no room, up to a part of all room: an update of somebody's
+	// document must not fail because a number got one more digit.
+	smallGrowth  = 4 << 10
+	reservedPart = 16
+	fullFor      = 30 * time.Second
+)
+
+// makeRoom refuses a state that does not fit in memory in place of the held one. What can be made again goes first.
+func (t *topic) makeRoom(held, next content.State) error {
+	r := t.router
+	growth := int64(content.FoldedSize(next) - content.FoldedSize(held))
+	if r.memory.Fits(growth) || held != nil && growth <= smallGrowth && r.memory.Fits(growth-r.memory.Most()/reservedPart) {
+		return nil
+	}
+	fold(r.cache.evictAll())
+	if !r.memory.Fits(growth) {
+		r.squeeze()
+	}
+	if r.memory.Fits(growth) {
+		return nil
+	}
+	r.stats.full.Add(1)
+	e := freshet.Errorf(freshet.Unavailable,
+		"The server's memory for documents is used up. Publications that make no document longer still pass; delete topics, or give the server more memory (grid.memory)")
+	e.RetryAfter = fullFor
+	return r.backpressure(e)
+}
+
+// squeezeEvery is how often followed topics are asked for what they could do without: each of them has to be looked at.
+const squeezeEvery = time.Second
+
+// squeeze has topics give up what can be made again although somebody follows them. They read their documents again at the next
+// publication.
+func (r *Router) squeeze() {
+	r.mu.Lock()
+	if time.Since(r.squeezed) < squeezeEvery {
+		r.mu.Unlock()
+		return
+	}
+	r.squeezed = time.Now()
+	topics := slices.Collect(maps.Values(r.topics))
+	r.mu.Unlock()
+	for _, t := range topics {
+		if !t.mu.TryLock() {
+			continue // it settles when it is done
+		}
+		if t.remaking() > smallCache {
+			t.giveUp()
+		}
+		t.mu.Unlock()
+	}
+}
+
+// recount counts what the topic holds beside what the grid does. The caller holds t.mu.
+func (t *topic) recount() {
+	size := 0
+	if t.state != nil && !t.letGo {
+		size = content.Size(t.state) + t.history.size() + t.frames.size()
+		if t.router.gridCounts {
+			size -= content.FoldedSize(t.state)
+		}
+	}
+	t.router.memory.Add(int64(size - t.counted))
+	t.counted = size
+}
+
+// remaking is how many bytes of what the topic holds can be made again. The caller holds t.mu.
+func (t *topic) remaking() int {
+	return content.Size(t.state) - content.FoldedSize(t.state) + t.history.size()
+}
+
+// followedFor is how long after its last reader left a topic keeps everything that readers who come back need.
+const followedFor = time.Minute
+
+// followedLately reports whether somebody follows the topic, or may come back. The caller holds t.mu.
+func (t *topic) followedLately() bool {
+	return len(t.feeds) > 0 || !t.left.IsZero() && time.Since(t.left) < followedFor
+}
+
+// settle keeps what the topic holds within bounds, after a publication or after its last reader left. The caller holds no lock of a topic.
+func (t *topic) settle() {
+	t.mu.Lock()
+	kept := 0
+	if !t.letGo {
+		kept = t.remaking()
+	}
+	switch {
+	case kept > smallCache && !t.router.memory.Fits(1):
+		t.giveUp() // also where readers would have liked it to stay
+		kept = 0
+	case len(t.feeds) > 0:
+		kept = 0
+	}
+	t.mu.Unlock()
+	if kept <= smallCache {
+		t.router.cache.remove(t)
+		return
+	}
+	fold(t.router.cache.touch(t, kept))
+}
+
+// fold has topics give up what can be made again. One that is busy settles when it is done.
+func fold(topics []*topic) {
+	for _, t := range topics {
+		if t.mu.TryLock() {
+			t.fold()
+			t.mu.Unlock()
+		}
+	}
+}
+
+// fold gives up what can be made again, unless somebody follows the topic. The caller holds t.mu.
+func (t *topic) fold() {
+	if len(t.feeds) == 0 {
+		t.giveUp()
+	}
+}
+
+// giveUp gives up what can be made again. The caller holds t.mu.
+func (t *topic) giveUp() {
+	t.replaceState(content.Fold(t.state))
+	t.history.trim(foldedBounds)
+	t.frames.reset()
+	t.recount()
+}
+
+// unfold makes the held state fit to be compared again and again. The caller holds t.mu.
+func (t *topic) unfold() {
+	t.replaceState(t.rules.Unfold(t.state))
+	t.recount()
+}
+
+// replaceState replaces the held state by one that says the same, here and in the grid. The caller holds t.mu.
+func (t *topic) replaceState(state content.State) {
+	if state == nil || state == t.state {
+		return
+	}
+	t.state = state
+	t.history.renew(state)
+	if t.carried != nil {
+		t.carried.replace(state)
+	}
+}
