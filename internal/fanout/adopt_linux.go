@@ -206,18 +206,3 @@ func remainder(head, body []byte, n int) []byte {
 	}
 	return append(append([]byte(nil), head[n:]...), body...)
 }
-
-// arrive puts connections into the loop's inbox.
-func (l *loop) arrive(conns ...*conn) {
-	l.mu.Lock()
-	if l.shut || l.stopping {
-		l.mu.Unlock()
-		for _, c := range conns {
-			l.discard(c)
-		}
-		return
-	}
-	l.arrivals = append(l.arrivals, conns...)
-	l.mu.Unlock()
-	l.wake()
-}

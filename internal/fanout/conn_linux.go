@@ -1,16 +1,13 @@
 package fanout
 
 import (
-	"syscall"
-	"time"
-	"unsafe"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/freshet-io/freshet/internal/nowait"
 )
 
-// conn is one subscriber. There may be a hundred thousand of them, so it holds nothing that can be looked up.
+// conn is one subscriber. There may be a hundred thousand of them, so it holds nothing that can be looked up, and its fields are in an
+// order that leaves no gaps.
 type conn struct {
 	members *members // nil once it is gone
 	stall   *stall   // while the socket is full
@@ -23,41 +20,15 @@ type conn struct {
 	ticket  Ticket // of Fanout.gate
 }
 
-// stall is what is known about a subscriber whose socket is full.
-type stall struct {
-	rest  []byte    // what was begun and must be finished first; shared with others, never changed
-	until time.Time // when it is cut unless it takes bytes
-	fixed bool      // until does not move any more
-	index int       // in loop.stalled
-
-	looked time.Time // when the kernel was last asked about the reader
-	acked  uint64    // bytes the reader's machine had taken by then
-	final  bool      // rest is the last it gets
-}
-
-// hurry limits the time that a stream which must end may still take to finish what it was sent.
-func (s *stall) hurry(now time.Time) {
-	if !s.fixed {
-		s.fixed = true
-		s.until = now.Add(endTimeout)
-	}
-}
-
 // admit makes an arrival a member of its group.
 func (l *loop) admit(c *conn) {
-	fd := int(c.fd)
-	for fd >= len(l.conns) {
-		l.conns = append(l.conns, nil)
-	}
-	l.conns[fd] = c
-	l.count++
-	l.serial++
-	c.since, c.serial = uint32(l.now.Unix()), l.serial
-	l.wheel.add(c)
+	l.table.add(c, l.now)
+	l.heartbeats.wrote(c)
+	l.heartbeats.schedule(c)
 	c.members.add(c)
-	if err := l.follow(c, unix.EPOLL_CTL_ADD, wantInput); err != 0 {
+	if err := l.poller.add(c.fd); err != 0 {
 		l.f.log.Error("connection not accepted by the event loop", "err", err)
-		c.stall = nil // in no book yet
+		c.stall = nil // not yet among the stalls
 		l.drop(c)
 		return
 	}
@@ -71,34 +42,20 @@ func (l *loop) admit(c *conn) {
 	l.update(c)
 }
 
-// What the kernel tells of a socket, each time that it becomes true. Room is of interest only once there was none: every socket has
-// room when it comes, and hearing that of each in a crowd would cost as much as taking it in.
-const (
-	wantInput = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET
-	wantRoom  = unix.EPOLLOUT
-)
-
-// follow tells the kernel what to tell of a socket. It never sleeps, so the scheduler need not hear of it.
-func (l *loop) follow(c *conn, op int, what uint32) syscall.Errno {
-	event := unix.EpollEvent{Events: what, Fd: c.fd}
-	_, _, err := syscall.RawSyscall6(unix.SYS_EPOLL_CTL, uintptr(l.fd), uintptr(op), uintptr(c.fd), uintptr(unsafe.Pointer(&event)), 0, 0)
-	return err
-}
-
-// handle takes what the kernel has to say about a socket.
-func (l *loop) handle(e *unix.EpollEvent) {
-	c := l.conns[e.Fd]
+// handle takes what the kernel reports about a socket.
+func (l *loop) handle(fd int32, events uint32) {
+	c := l.table.byFD[fd]
 	if c == nil {
 		return // dropped earlier in the same batch
 	}
-	if e.Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
+	if events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
 		l.drop(c)
 		return
 	}
-	if e.Events&unix.EPOLLIN != 0 && !l.discardInput(c) {
+	if events&unix.EPOLLIN != 0 && !l.discardInput(c) {
 		return
 	}
-	if e.Events&unix.EPOLLOUT != 0 && c.stall != nil {
+	if events&unix.EPOLLOUT != 0 && c.stall != nil {
 		l.resume(c)
 	}
 }
@@ -127,11 +84,9 @@ func (l *loop) update(c *conn) {
 	}
 	for {
 		batch := c.members.group.feed.Since(c.cursor)
-		before := l.sent
-		l.send(c, batch)
-		if batch.Delivery != nil {
-			batch.Delivery.Wrote(int64(l.sent.events-before.events), int64(l.sent.bytes-before.bytes))
-		}
+		before := l.meter.sent
+		l.send(c, &batch)
+		l.meter.sent.minus(before).tell(batch.Delivery)
 		if !batch.More || c.members == nil || c.stall != nil {
 			return
 		}
@@ -139,7 +94,7 @@ func (l *loop) update(c *conn) {
 }
 
 // send writes a batch to a subscriber whose socket is not known to be full.
-func (l *loop) send(c *conn, b Batch) {
+func (l *loop) send(c *conn, b *Batch) {
 	if len(b.Bytes) == 0 {
 		c.cursor = b.Next
 		return
@@ -156,37 +111,8 @@ func (l *loop) send(c *conn, b Batch) {
 		l.addStall(c, b.Bytes[n:])
 	}
 	c.cursor = b.Next
-	l.sent.events += uint64(b.Events)
-	l.account(c.members, b.Events, n, b.full())
-}
-
-// resume goes on where a full socket stopped.
-func (l *loop) resume(c *conn) {
-	s := c.stall
-	if len(s.rest) > 0 {
-		n, ok := l.write(c, s.rest)
-		if !ok {
-			return
-		}
-		l.account(c.members, 0, n, 0) // what it would have been was counted when it was begun
-		s.rest = s.rest[n:]
-		if n > 0 && !s.fixed {
-			s.until = l.now.Add(l.f.writeTimeout)
-		}
-		if len(s.rest) > 0 {
-			return
-		}
-	}
-	if s.final {
-		l.drop(c)
-		return
-	}
-	l.removeStall(c)
-	if _, ended := c.members.group.isEnded(); s.fixed && !ended { // it was its turn to leave
-		l.finish(c, farewell(c.members.group.compressed))
-		return
-	}
-	l.update(c)
+	l.meter.sent.events += uint64(b.Events)
+	l.meter.account(c.members, b.Events, n, b.full())
 }
 
 // finish sends the last frame, which is no event that counts, and closes.
@@ -195,7 +121,7 @@ func (l *loop) finish(c *conn, final []byte) {
 	if !ok {
 		return
 	}
-	l.account(c.members, 0, n, len(final))
+	l.meter.account(c.members, 0, n, len(final))
 	if n == len(final) {
 		l.drop(c)
 		return
@@ -213,50 +139,23 @@ func (l *loop) write(c *conn, b []byte) (n int, ok bool) {
 		return 0, false
 	}
 	if n > 0 {
-		c.written = l.wheel.tick
-		l.sent.bytes += uint64(n)
+		l.heartbeats.wrote(c)
+		l.meter.sent.bytes += uint64(n)
 	}
 	return n, true
-}
-
-// addStall notes that a socket is full. If it has room again by now, the kernel says so at once.
-func (l *loop) addStall(c *conn, rest []byte) {
-	if err := l.follow(c, unix.EPOLL_CTL_MOD, wantInput|wantRoom); err != 0 {
-		l.f.log.Error("the event loop cannot wait for a full socket", "err", err) // the write timeout ends it
-	}
-	c.stall = &stall{rest: rest, until: l.now.Add(l.f.writeTimeout), index: len(l.stalled)}
-	l.stalled = append(l.stalled, c)
-}
-
-func (l *loop) removeStall(c *conn) {
-	last := len(l.stalled) - 1
-	l.stalled[c.stall.index] = l.stalled[last]
-	l.stalled[c.stall.index].stall.index = c.stall.index
-	l.stalled[last] = nil
-	l.stalled = l.stalled[:last]
-	c.stall = nil
 }
 
 // drop closes a subscriber's socket and forgets it.
 func (l *loop) drop(c *conn) {
 	if c.stall != nil {
-		l.removeStall(c)
+		l.stalls.remove(c)
 	}
-	l.conns[c.fd] = nil
-	l.count--
-	m := c.members
-	m.remove(c)
+	l.table.remove(c)
+	c.members.remove(c)
 	l.discard(c)
 }
 
-// abort drops a subscriber that takes nothing. A plain close would leave what it was sent with the kernel, which would go on
-// offering it for minutes.
-func (l *loop) abort(c *conn) {
-	_ = unix.SetsockoptLinger(int(c.fd), unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
-	l.drop(c)
-}
-
-// discard closes a connection that is in none of the loop's books. Closing also takes it off epoll: no other descriptor
+// discard closes a connection that the loop does not serve yet, or no more. Closing also takes it off epoll: no other descriptor
 // refers to it.
 func (l *loop) discard(c *conn) {
 	unix.Close(int(c.fd))
@@ -264,4 +163,10 @@ func (l *loop) discard(c *conn) {
 	g := c.members.group
 	c.members, c.fd = nil, -1
 	l.f.left(g)
+}
+
+func (l *loop) discardAll(conns []*conn) {
+	for _, c := range conns {
+		l.discard(c)
+	}
 }

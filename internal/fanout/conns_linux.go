@@ -9,25 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// do has the loop run fn between two rounds, and waits for it. It returns false if the loop has ended.
-func (l *loop) do(fn func()) bool {
-	done := make(chan struct{})
-	l.mu.Lock()
-	if l.shut || l.stopping {
-		l.mu.Unlock()
-		return false
-	}
-	l.tasks = append(l.tasks, func() { fn(); close(done) })
-	l.mu.Unlock()
-	l.wake()
-	select {
-	case <-done:
-		return true
-	case <-l.done:
-		return false
-	}
-}
-
 func (l *loop) id(c *conn) string {
 	return fmt.Sprintf("%s-%d-%d-%d", l.f.node, l.number, c.fd, c.serial)
 }
@@ -38,10 +19,7 @@ func (f *Fanout) loopConns(match func(*Group) bool) []Conn {
 	for _, l := range f.loops.all {
 		l.do(func() {
 			known := make(map[*Group]bool)
-			for _, c := range l.conns {
-				if c == nil {
-					continue
-				}
+			for c := range l.table.all() {
 				g := c.members.group
 				wanted, asked := known[g]
 				if !asked {
@@ -82,10 +60,10 @@ func (f *Fanout) describeLoops(conns []Conn) {
 func (l *loop) find(id string) *conn {
 	var number, fd int
 	var serial uint32
-	if n, _ := fmt.Sscanf(id, l.f.node+"-%d-%d-%d", &number, &fd, &serial); n != 3 || number != l.number || fd < 0 || fd >= len(l.conns) {
+	if n, _ := fmt.Sscanf(id, l.f.node+"-%d-%d-%d", &number, &fd, &serial); n != 3 || number != l.number {
 		return nil
 	}
-	if c := l.conns[fd]; c != nil && c.serial == serial && l.id(c) == id {
+	if c := l.table.find(fd, serial); c != nil && l.id(c) == id {
 		return c
 	}
 	return nil

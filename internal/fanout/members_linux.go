@@ -10,94 +10,26 @@ type loopGroups struct {
 	members []members
 }
 
-// members are the subscribers of a group on one loop.
+// members are the subscribers of a group on one loop, and the pass over them.
 type members struct {
 	group *Group
 	loop  *loop
-	count atomic.Int32 // of conns, for others to see whether waking the loop is worth it
+	count atomic.Int32 // of the list, for others to see whether waking the loop is worth it
 
-	queued bool      // in loop.dirty; guarded by loop.mu
-	since  time.Time // when it was put there; guarded by loop.mu
+	// Guarded by loop.inbox.mu.
+	noted   bool      // the inbox knows that the feed changed
+	notedAt time.Time // since when
 
 	// Owned by loop.run.
-	conns   []*conn
-	next    int  // the next one to be served in this pass
-	serving bool // in loop.queue
+	memberList
+	pacer
+	serving bool // in scheduler.queue
+	waiting bool // in scheduler.waiting
 	again   bool // something changed since the pass began
-	paced   bool // in loop.paced
 
-	began     time.Time // the last pass
-	notBefore time.Time // of the next pass
-	hurry     uint8     // how often the distance between passes is halved
-	reached   Cursor    // where the first one was after the last pass
-
-	sent Sent // since the loop last reported
-
+	sent     Sent      // since the loop last reported
 	news     time.Time // when that came which the next pass will bring; zero: nothing that is measured
 	bringing time.Time // the same of the pass under way
-}
-
-// Bounds of the distance between two passes over a group: what is worth waiting for when publications follow each other
-// closely, and what waiting may cost in latency. A few subscribers are quicker served than waited for.
-//
-// After a long pass there is a rest, a part of the time that it took. Loops that pass over crowds without one leave the processors to
-// nobody else, publishers are heard when the runtime's monitor looks for them, and each pass brings so little that the next is due at once.
-const (
-	minPace  = 2 * time.Millisecond
-	maxPace  = 3 * time.Millisecond
-	restPart = 4
-	maxRest  = time.Millisecond
-	fewConns = 16
-)
-
-// beginPass begins a pass over the group.
-func (m *members) beginPass(now time.Time) {
-	m.serving, m.next = true, 0
-	m.bringing, m.news = m.news, time.Time{}
-	m.began = now
-	if m.keepsDistance() {
-		pace := time.Duration(len(m.conns)) * m.loop.f.loops.pace
-		m.notBefore = now.Add(min(max(pace, minPace), maxPace) >> m.hurry)
-	}
-}
-
-// endPass ends it.
-func (m *members) endPass(now time.Time) {
-	m.serving = false
-	if m.keepsDistance() {
-		rest := min(now.Sub(m.began)/restPart, maxRest) >> m.hurry
-		if until := now.Add(rest); until.After(m.notBefore) {
-			m.notBefore = until
-		}
-	}
-}
-
-// keepsDistance reports whether there is time between two passes over the group.
-func (m *members) keepsDistance() bool { return len(m.conns) >= fewConns && m.loop.f.loops.pace >= 0 }
-
-// A batch within these bounds is worth a write of its own. Waiting for more than the upper one gains nothing, and what does not
-// fit into the feed's log any more is merged into one event.
-const (
-	smallBatch = 24 << 10
-	largeBatch = 60 << 10
-	maxHurry   = 3
-)
-
-// adapt learns from a batch how long to wait for the next one. Only those who were up to date after the last pass have something
-// to teach: whoever lags behind them does so for reasons of its own.
-func (m *members) adapt(from Cursor, b Batch) {
-	if from < m.reached {
-		return
-	}
-	if m.next == 1 { // the first one of this pass
-		m.reached = b.Next
-	}
-	switch {
-	case (len(b.Bytes) > largeBatch && b.Events > 1 || b.Merged) && m.hurry < maxHurry:
-		m.hurry++
-	case len(b.Bytes) < smallBatch && m.hurry > 0 && !b.Merged:
-		m.hurry--
-	}
 }
 
 func (g *Group) initLoops(f *Fanout) {
@@ -111,56 +43,85 @@ func (g *Group) initLoops(f *Fanout) {
 func (g *Group) wakeLoops() {
 	for i := range g.members {
 		if m := &g.members[i]; m.count.Load() > 0 {
-			m.wake()
+			m.loop.inbox.addNews(m, !m.loop.f.unmeasured)
 		}
 	}
 }
 
-func (m *members) wake() {
-	l := m.loop
-	l.mu.Lock()
-	fresh := !m.queued
-	if fresh {
-		m.queued = true
-		if !l.f.unmeasured {
-			m.since = time.Now()
-		}
-		l.dirty = append(l.dirty, m)
+// beginPass begins a pass over the group.
+func (m *members) beginPass(now time.Time) {
+	m.serving, m.next = true, 0
+	m.bringing, m.news = m.news, time.Time{}
+	if m.isPaced() {
+		m.pacer.begin(now, time.Duration(len(m.conns))*m.loop.f.loops.pace)
 	}
-	l.mu.Unlock()
-	if fresh {
-		l.wake()
+}
+
+// endPass ends it.
+func (m *members) endPass(now time.Time) {
+	m.serving = false
+	if m.isPaced() {
+		m.pacer.end(now)
+	}
+}
+
+// isPaced reports whether there is time between two passes over the group.
+func (m *members) isPaced() bool { return len(m.conns) >= fewConns && m.loop.f.loops.pace >= 0 }
+
+// mustWait reports whether no pass is under way and none may begin yet.
+func (m *members) mustWait(now time.Time) bool { return !m.serving && m.notBefore.After(now) }
+
+// addNews notes since when the next pass has something to bring.
+func (m *members) addNews(at time.Time) {
+	if m.news.IsZero() {
+		m.news = at
 	}
 }
 
 func (m *members) add(c *conn) {
-	c.index = int32(len(m.conns))
-	m.conns = append(m.conns, c)
+	m.memberList.add(c)
 	m.count.Store(int32(len(m.conns)))
 }
 
-// remove takes a member out without losing the place of a pass under way: whoever was served stays before next, whoever was
-// not stays behind it.
 func (m *members) remove(c *conn) {
+	m.memberList.remove(c)
+	m.count.Store(int32(len(m.conns)))
+}
+
+// memberList is a list that a pass goes through while members come and go. Those before next were served in this pass, the others
+// were not, and removing one keeps it so.
+type memberList struct {
+	conns []*conn
+	next  int
+}
+
+func (l *memberList) add(c *conn) {
+	c.index = int32(len(l.conns))
+	l.conns = append(l.conns, c)
+}
+
+func (l *memberList) remove(c *conn) {
 	i := int(c.index)
-	if i < m.next {
-		m.next--
-		m.move(m.next, i)
-		i = m.next
+	if i < l.next {
+		l.next--
+		l.move(l.next, i)
+		i = l.next
 	}
-	last := len(m.conns) - 1
+	last := len(l.conns) - 1
 	if i != last { // otherwise the last one has just moved
-		m.move(last, i)
+		l.move(last, i)
 	}
-	m.conns[last] = nil
-	m.conns = m.conns[:last]
-	m.count.Store(int32(last))
+	l.conns[last] = nil
+	l.conns = l.conns[:last]
 	if last == 0 {
-		m.conns = nil // the crowd may have been large
+		l.conns = nil // the list may have been long
 	}
 }
 
-func (m *members) move(from, to int) {
-	m.conns[to] = m.conns[from]
-	m.conns[to].index = int32(to)
+func (l *memberList) move(from, to int) {
+	l.conns[to] = l.conns[from]
+	l.conns[to].index = int32(to)
 }
+
+// isDone reports whether the pass has reached the end.
+func (l *memberList) isDone() bool { return l.next >= len(l.conns) }

@@ -10,7 +10,7 @@ import (
 // TestRemovalKeepsThePassWhole: nobody is served twice or left out because others go while a pass is under way.
 func TestRemovalKeepsThePassWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var m members
+		var m memberList
 		gone, served := map[*conn]bool{}, map[*conn]bool{}
 		var all []*conn
 		for range rapid.IntRange(0, 12).Draw(t, "members") {
@@ -63,11 +63,11 @@ func TestRemovalKeepsThePassWhole(t *testing.T) {
 // A crowd is not served again before its loop has rested, however much there is to say; a few are.
 func TestALongPassIsFollowedByARest(t *testing.T) {
 	for _, c := range []struct {
-		name    string
-		members int
-		hurry   uint8
-		took    time.Duration
-		want    time.Duration // from the end of the pass to the next
+		name     string
+		members  int
+		halvings uint8
+		took     time.Duration
+		want     time.Duration // from the end of the pass to the next
 	}{
 		{"a short pass", 500, 0, time.Millisecond, 2 * time.Millisecond},
 		{"as long as the distance", 500, 0, 3 * time.Millisecond, 750 * time.Microsecond},
@@ -76,7 +76,7 @@ func TestALongPassIsFollowedByARest(t *testing.T) {
 		{"a few", fewConns - 1, 0, 40 * time.Millisecond, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := members{loop: &loop{f: &Fanout{loops: loops{pace: 30 * time.Microsecond}}}, hurry: c.hurry}
+			m := members{loop: &loop{f: &Fanout{loops: loops{pace: 30 * time.Microsecond}}}, pacer: pacer{halvings: c.halvings}}
 			for range c.members {
 				m.add(new(conn))
 			}

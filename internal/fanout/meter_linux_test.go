@@ -13,7 +13,7 @@ import (
 // write alone costs at the least: go test -bench 'Metering|Write' ./internal/fanout
 func BenchmarkMetering(b *testing.B) {
 	for _, members := range []int{1, 1000} {
-		name := map[int]string{1: "alone", 1000: "crowd"}[members]
+		name := map[int]string{1: "alone", 1000: "large group"}[members]
 		b.Run(name, func(b *testing.B) {
 			fan, err := New(Options{Loops: -1})
 			if err != nil {
@@ -21,20 +21,20 @@ func BenchmarkMetering(b *testing.B) {
 			}
 			defer fan.Close()
 			total := int64(0)
-			l := &loop{f: fan}
+			l := new(loop)
 			m := &membersForBench(l, func(s Sent) { total += s.Events }).members[0]
 			b.ResetTimer()
 			for i := 0; i < b.N; i += members { // one pass over the group
 				m.bringing = time.Now()
 				for range min(members, b.N-i) {
-					l.sent.events++
-					l.account(m, 1, 300, 600)
-					if l.sent.events%sliceLen == 0 {
-						l.measure(m, sliceLen)
+					l.meter.sent.events++
+					l.meter.account(m, 1, 300, 600)
+					if l.meter.sent.events%sliceLen == 0 {
+						l.meter.measure(m, sliceLen)
 					}
 				}
-				l.measure(m, 1)
-				l.report()
+				l.meter.measure(m, 1)
+				l.meter.report(&fan.counters, 0)
 			}
 			b.StopTimer()
 			if total != int64(b.N) {
@@ -78,15 +78,15 @@ func TestSentIsToldOnceARoundAndAddsUp(t *testing.T) {
 	}
 	defer fan.Close()
 	var told []Sent
-	l := &loop{f: fan}
+	l := new(loop)
 	g := membersForBench(l, func(s Sent) { told = append(told, s) })
 	for range 3 {
-		l.account(&g.members[0], 1, 10, 100)
+		l.meter.account(&g.members[0], 1, 10, 100)
 	}
-	l.report()
-	l.report()
-	l.account(&g.members[0], 0, 5, 5)
-	l.report()
+	l.meter.report(&fan.counters, 0)
+	l.meter.report(&fan.counters, 0)
+	l.meter.account(&g.members[0], 0, 5, 5)
+	l.meter.report(&fan.counters, 0)
 	if len(told) != 2 || told[0] != (Sent{Events: 3, Bytes: 30, Full: 300}) || told[1] != (Sent{Bytes: 5, Full: 5}) {
 		t.Errorf("%+v", told)
 	}

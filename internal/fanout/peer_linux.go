@@ -56,27 +56,6 @@ func (l *loop) dropVanished(c *conn) bool {
 	return false
 }
 
-// lookAfter sees whether the reader of a full socket takes anything. The socket itself says so only when a third of its
-// buffer is free, which a slow reader may need minutes for.
-func (l *loop) lookAfter(c *conn) {
-	s := c.stall
-	if l.now.Sub(s.looked) < l.f.writeTimeout/lookEvery {
-		return
-	}
-	s.looked = l.now
-	info, ok := l.peerInfo(c)
-	switch {
-	case !ok:
-	case hasVanished(info):
-		l.abort(c)
-	case info.Bytes_acked != s.acked:
-		s.acked = info.Bytes_acked
-		if !s.fixed {
-			s.until = l.now.Add(l.f.writeTimeout)
-		}
-	}
-}
-
 // A peer is the other end of a connection that a goroutine serves, and that only this stream uses. Whoever serves it must look, as
 // loops do: the kernel no longer ends the connection of one that vanished.
 type peer struct {

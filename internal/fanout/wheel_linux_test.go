@@ -10,27 +10,27 @@ import (
 func TestACrowdOfHeartbeatsSpreadsOut(t *testing.T) {
 	const crowd, rounds = 10_000, 40
 	began := time.Now()
-	w := newWheel(10*time.Second, began)
+	w := newHeartbeats(10*time.Second, began)
 	for range crowd {
-		w.add(new(conn))
+		w.schedule(new(conn))
 	}
-	w.turn(began) // nothing is due yet
+	w.advance(began) // nothing is due yet
 	last := uint32(rounds * beatTicks)
 	beats := 0
 	for tick := uint32(1); tick <= last; tick++ {
-		w.turn(began.Add(time.Duration(tick) * w.every))
+		w.advance(began.Add(time.Duration(tick) * w.every))
 		together := 0
 		for some := w.take(sliceLen); len(some) > 0; some = w.take(sliceLen) {
 			for _, c := range some {
 				gap := tick - c.written
-				if gap < beatTicks-spread || gap > beatTicks {
+				if gap < beatTicks-beatSpread || gap > beatTicks {
 					t.Fatalf("a heartbeat after %d ticks", gap)
 				}
 				if tick > last-beatTicks && gap != beatTicks {
 					t.Fatalf("one who is spread out gets a heartbeat after %d ticks", gap)
 				}
-				c.written = tick
-				w.put(c)
+				w.wrote(c)
+				w.schedule(c)
 				together++
 			}
 		}
