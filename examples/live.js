@@ -22,7 +22,7 @@ export function follow(url, { changed, problem = () => {}, state = () => {} }) {
   let doc;
   const source = new EventSource(url);
   source.onopen = () => state('open');
-  source.addEventListener('snapshot', e => changed(doc = JSON.parse(e.data), []));
+  source.addEventListener('snapshot', e => changed((doc = JSON.parse(e.data)), []));
   source.addEventListener('patch', e => {
     const operations = JSON.parse(e.data);
     doc = operations.reduce(apply, doc);
@@ -39,7 +39,10 @@ export function follow(url, { changed, problem = () => {}, state = () => {} }) {
 
 /** Applies one add, replace or remove and returns the document. */
 export function apply(doc, { op, path, value }) {
-  const keys = path.split('/').slice(1).map(k => k.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const keys = path
+    .split('/')
+    .slice(1)
+    .map(k => k.replaceAll('~1', '/').replaceAll('~0', '~'));
   const last = keys.pop();
   if (last === undefined) return value;
   const at = keys.reduce((parent, key) => parent[key], doc);
@@ -59,8 +62,14 @@ export function apply(doc, { op, path, value }) {
 /** Shows the state of a stream, and what is wrong with it, in an element. */
 export function status(element) {
   return {
-    state: text => { element.textContent = text; element.dataset.state = text; },
-    problem: e => { element.textContent = `${e.message} (${e.code})`; element.dataset.state = 'error'; },
+    state: text => {
+      element.textContent = text;
+      element.dataset.state = text;
+    },
+    problem: e => {
+      element.textContent = `${e.message} (${e.code})`;
+      element.dataset.state = 'error';
+    },
   };
 }
 

@@ -1,5 +1,6 @@
 // Uses the console as a person would, in a real browser, and takes pictures of it on the way. Called with: base URL of the
-// gateway, URL of the subscriber interface, folder for pictures, and "all" to take them in every size and theme. Prints one JSON line: what was wrong, and what was measured.
+// gateway, URL of the subscriber interface, folder for pictures, and "all" to take them in every size and theme. Prints one
+// JSON line: what was wrong, and what was measured.
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { once } from 'node:events';
@@ -10,20 +11,38 @@ import { chromium } from 'playwright-core';
 
 const [base, subscriber, pictures, which] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const desktop = { width: 1440, height: 900 }, phone = { width: 390, height: 844 }, narrow = { width: 320, height: 640 }; // as a desktop at 400 %
-const problems = [], figures = {};
-const expect = (ok, what) => { if (!ok) problems.push(what); };
+const desktop = { width: 1440, height: 900 },
+  phone = { width: 390, height: 844 },
+  narrow = { width: 320, height: 640 }; // as a desktop at 400 %
+const problems = [],
+  figures = {};
+const expect = (ok, what) => {
+  if (!ok) problems.push(what);
+};
 let bearWith = /^$/; // what a browser says about trouble that a flow makes on purpose
 
 const browser = await chromium.launch({
   executablePath: process.env.FRESHET_TEST_CHROMIUM || '/usr/bin/chromium',
-  args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-    '--disable-component-update', '--disable-sync', '--font-render-hinting=none'],
+  args: [
+    '--no-sandbox',
+    '--disable-gpu',
+    '--disable-quic',
+    '--no-first-run',
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-sync',
+    '--font-render-hinting=none',
+  ],
 });
 
 /** Opens a window that reports whatever a console must not do. */
 async function open(options = {}) {
-  const context = await browser.newContext({ viewport: desktop, colorScheme: 'light', permissions: ['clipboard-read', 'clipboard-write'], ...options });
+  const context = await browser.newContext({
+    viewport: desktop,
+    colorScheme: 'light',
+    permissions: ['clipboard-read', 'clipboard-write'],
+    ...options,
+  });
   const page = await context.newPage();
   page.setDefaultTimeout(60_000); // for what never comes
   page.on('request', r => {
@@ -31,37 +50,53 @@ async function open(options = {}) {
     if (!own) problems.push(`asks another host: ${r.url()}`);
   });
   page.on('pageerror', e => problems.push(`script failed at ${page.url()}: ${e}`));
-  page.on('dialog', d => { problems.push(`a dialog of the browser: ${d.message()}`); void d.dismiss(); });
+  page.on('dialog', d => {
+    problems.push(`a dialog of the browser: ${d.message()}`);
+    void d.dismiss();
+  });
   page.on('console', m => {
     const expected = /status of (400|401|403|404|405|409)/.test(m.text()) || bearWith.test(m.text());
-    if ((m.type() === 'error' || /Content Security Policy|Trusted/i.test(m.text())) && !expected) problems.push(`complains at ${page.url()}: ${m.text()}`);
+    if ((m.type() === 'error' || /Content Security Policy|Trusted/i.test(m.text())) && !expected)
+      problems.push(`complains at ${page.url()}: ${m.text()}`);
   });
   await page.addInitScript(() => {
     globalThis.shifts = { sum: 0, worst: '' };
     new PerformanceObserver(list => {
-      for (const e of list.getEntries()) if (!e.hadRecentInput) {
-        globalThis.shifts.sum += e.value;
-        globalThis.shifts.worst += ` ${e.value.toFixed(4)} ${e.sources.map(s => s.node?.className || s.node?.nodeName).join('+')}`;
-      }
+      for (const e of list.getEntries())
+        if (!e.hadRecentInput) {
+          globalThis.shifts.sum += e.value;
+          globalThis.shifts.worst += ` ${e.value.toFixed(4)} ${e.sources.map(s => s.node?.className || s.node?.nodeName).join('+')}`;
+        }
     }).observe({ type: 'layout-shift', buffered: true });
-    document.addEventListener('securitypolicyviolation', e => console.error(`Content Security Policy: ${e.violatedDirective} ${e.blockedURI}`));
+    document.addEventListener('securitypolicyviolation', e =>
+      console.error(`Content Security Policy: ${e.violatedDirective} ${e.blockedURI}`),
+    );
   });
   return page;
 }
 
 async function audit(page, name, rules) {
-  if (!await page.evaluate(() => !!globalThis.axe)) await page.evaluate(axe);
+  if (!(await page.evaluate(() => !!globalThis.axe))) await page.evaluate(axe);
   await rest(page); // colours are judged as they come to rest
-  const found = await page.evaluate(rules => globalThis.axe.run(document, { resultTypes: ['violations'], ...(rules ? { runOnly: rules } : {}) }), rules);
+  const found = await page.evaluate(
+    rules => globalThis.axe.run(document, { resultTypes: ['violations'], ...(rules ? { runOnly: rules } : {}) }),
+    rules,
+  );
   for (const v of found.violations) {
-    problems.push(`accessibility on ${name}: ${v.id} (${v.impact}): ${v.nodes.slice(0, 3).map(n => n.target.join(' ') + ' ' + (n.any[0]?.message ?? n.all[0]?.message ?? '')).join(' | ')}`);
+    problems.push(
+      `accessibility on ${name}: ${v.id} (${v.impact}): ${v.nodes
+        .slice(0, 3)
+        .map(n => n.target.join(' ') + ' ' + (n.any[0]?.message ?? n.all[0]?.message ?? ''))
+        .join(' | ')}`,
+    );
   }
 }
 
 /** Ends what moves by itself to a rest. */
-const rest = page => page.evaluate(() => {
-  for (const a of document.getAnimations()) if (a.effect.getComputedTiming().iterations !== Infinity) a.finish();
-});
+const rest = page =>
+  page.evaluate(() => {
+    for (const a of document.getAnimations()) if (a.effect.getComputedTiming().iterations !== Infinity) a.finish();
+  });
 
 async function snap(page, name) {
   await rest(page);
@@ -79,11 +114,15 @@ async function fits(page, name) {
 async function picture(page, name, { full = false } = {}) {
   for (const scheme of ['light', 'dark']) {
     await page.emulateMedia({ colorScheme: scheme });
-    if (scheme === 'light' || which === 'all') for (const [size, viewport] of [['desktop', desktop], ['phone', phone]]) {
-      await page.setViewportSize(viewport);
-      await fits(page, name);
-      await page.screenshot({ path: `${pictures}/${name}-${size}-${scheme}.png`, fullPage: full });
-    }
+    if (scheme === 'light' || which === 'all')
+      for (const [size, viewport] of [
+        ['desktop', desktop],
+        ['phone', phone],
+      ]) {
+        await page.setViewportSize(viewport);
+        await fits(page, name);
+        await page.screenshot({ path: `${pictures}/${name}-${size}-${scheme}.png`, fullPage: full });
+      }
     if (scheme === 'light') {
       await page.setViewportSize(narrow);
       await fits(page, name);
@@ -98,28 +137,49 @@ async function picture(page, name, { full = false } = {}) {
 
 async function api(method, path, body, token) {
   const answer = await fetch(base + '/api/v1' + path, {
-    method, headers: { ...(body ? { 'Content-Type': 'application/json' } : {}), ...(token ? { Authorization: `Bearer ${token}` } : {}) },
+    method,
+    headers: { ...(body ? { 'Content-Type': 'application/json' } : {}), ...(token ? { Authorization: `Bearer ${token}` } : {}) },
     ...(body ? { body: JSON.stringify(body) } : {}),
   });
   const text = await answer.text();
   return { status: answer.status, body: text ? JSON.parse(text) : undefined };
 }
-const publish = (topic, key, doc) => fetch(`${base}/publish/v1/topics/${topic}`, {
-  method: 'POST', headers: { 'Content-Type': 'application/json', 'X-Sd-Publisher-Key': key }, body: typeof doc === 'string' ? doc : JSON.stringify(doc),
-}).then(a => { if (a.status !== 204) throw new Error(`publish: ${a.status}`); });
+const publish = (topic, key, doc) =>
+  fetch(`${base}/publish/v1/topics/${topic}`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', 'X-Sd-Publisher-Key': key },
+    body: typeof doc === 'string' ? doc : JSON.stringify(doc),
+  }).then(a => {
+    if (a.status !== 204) throw new Error(`publish: ${a.status}`);
+  });
 
 /** Follows a topic as any program would, once it has got something. */
 async function follow(topic, key) {
   const stop = new AbortController();
   const answer = await fetch(`${subscriber}/v1/topics/${topic}`, { headers: { 'X-Sd-Subscriber-Key': key }, signal: stop.signal });
-  let text = '', has;
-  const begun = new Promise(resolve => { has = resolve; });
+  let text = '',
+    has;
+  const begun = new Promise(resolve => {
+    has = resolve;
+  });
   const ended = (async () => {
     const decoder = new TextDecoder();
-    for await (const piece of answer.body) { text += decoder.decode(piece, { stream: true }); if (text.includes('data: ')) has(); }
-  })().catch(() => undefined).finally(() => has());
+    for await (const piece of answer.body) {
+      text += decoder.decode(piece, { stream: true });
+      if (text.includes('data: ')) has();
+    }
+  })()
+    .catch(() => undefined)
+    .finally(() => has());
   await begun;
-  return { text: () => text, ended, close: () => { stop.abort(); return ended; } };
+  return {
+    text: () => text,
+    ended,
+    close: () => {
+      stop.abort();
+      return ended;
+    },
+  };
 }
 
 const ada = { email: 'ada@example.com', password: 'correct horse battery' };
@@ -138,9 +198,14 @@ async function tabTo(page, name) {
   for (let i = 0; i < 80; i++) {
     await page.keyboard.press('Tab');
     const at = await page.evaluate(() => {
-      const e = document.activeElement, style = getComputedStyle(e);
+      const e = document.activeElement,
+        style = getComputedStyle(e);
       const label = e.getAttribute('aria-label') ?? (e.id && document.querySelector(`label[for="${e.id}"]`)?.textContent) ?? '';
-      return { name: (label || e.textContent).trim(), marked: style.outlineStyle !== 'none' || !!e.closest('.editor') || e.type === 'radio', tag: e.tagName };
+      return {
+        name: (label || e.textContent).trim(),
+        marked: style.outlineStyle !== 'none' || !!e.closest('.editor') || e.type === 'radio',
+        tag: e.tagName,
+      };
     });
     if (at.tag !== 'BODY') expect(at.marked, `the focus on “${at.name}” cannot be seen`);
     if (at.name === name) return;
@@ -184,11 +249,17 @@ async function makingApps(page) {
   await dialog.getByLabel('Name').press('Escape');
   await dialog.waitFor({ state: 'detached' });
   let made = 0;
-  page.on('request', r => { if (r.method() === 'POST' && r.url().endsWith('/apps')) made++; });
+  page.on('request', r => {
+    if (r.method() === 'POST' && r.url().endsWith('/apps')) made++;
+  });
   for (const name of [evil, 'Quotes']) {
     await page.goto(base + '/console/apps?new');
     await page.getByRole('dialog').getByLabel('Name').fill(name);
-    await page.evaluate(() => { const form = document.querySelector('dialog form'); form.requestSubmit(); form.requestSubmit(); }); // somebody is in a hurry
+    await page.evaluate(() => {
+      const form = document.querySelector('dialog form');
+      form.requestSubmit();
+      form.requestSubmit();
+    }); // somebody is in a hurry
     await heading(page, name);
   }
   expect(made === 2, `two apps took ${made} requests`);
@@ -219,7 +290,10 @@ async function many(page) {
   await page.getByText('951–1,000 of 1,001').waitFor();
   await page.getByLabel('Find an app').fill('up 1000');
   await page.getByRole('link', { name: 'Made up 1000' }).waitFor();
-  expect(await page.locator('tbody tr').count() === 1 && new URL(page.url()).searchParams.get('query') === 'up 1000', 'what is looked for is not in the address');
+  expect(
+    (await page.locator('tbody tr').count()) === 1 && new URL(page.url()).searchParams.get('query') === 'up 1000',
+    'what is looked for is not in the address',
+  );
   await page.unroute('**/api/v1/apps?**', answer);
   await page.goto(base + '/console/apps');
 }
@@ -240,7 +314,7 @@ async function keys(page) {
   await page.getByRole('dialog').getByRole('button', { name: 'Renew key' }).click();
   await page.getByText('The subscriber key is new').waitFor();
   await page.getByRole('button', { name: 'Reveal subscriber key' }).click();
-  expect(await shown() !== before, 'the key was not renewed');
+  expect((await shown()) !== before, 'the key was not renewed');
   return before;
 }
 
@@ -285,8 +359,9 @@ async function makingTopics(page) {
   await heading(page, evil);
 }
 
-const hostile = `{"html": "<script>alert(1)</script><img src=x onerror=alert(2)>", "<b>name</b>": "<svg onload=alert(3)>", "__proto__": {"polluted": true},
-  "constructor": "x", "big": 12345678901234567890, "text": "</textarea></pre><iframe src=javascript:alert(4)>", "nested": {"\\u202e": [1, 2, {"onclick": "javascript:alert(5)"}]}}`;
+const hostile = `{"html": "<script>alert(1)</script><img src=x onerror=alert(2)>", "<b>name</b>": "<svg onload=alert(3)>",
+  "__proto__": {"polluted": true}, "constructor": "x", "big": 12345678901234567890,
+  "text": "</textarea></pre><iframe src=javascript:alert(4)>", "nested": {"\\u202e": [1, 2, {"onclick": "javascript:alert(5)"}]}}`;
 
 async function publishing(page) {
   const editor = page.getByLabel('JSON to publish');
@@ -299,11 +374,12 @@ async function publishing(page) {
   await page.getByRole('tree').getByText('12345678901234567890').waitFor();
   await page.getByRole('tree').getByText('<script>alert(1)</script>').waitFor();
   await page.getByRole('tree').getByText('__proto__').waitFor();
-  expect(await page.evaluate(() => ({}).polluted) === undefined, 'a document has polluted the prototype of objects');
-  expect(await page.locator('img, iframe, .tree svg').count() === 0, 'a document has become markup');
+  expect((await page.evaluate(() => ({}).polluted)) === undefined, 'a document has polluted the prototype of objects');
+  expect((await page.locator('img, iframe, .tree svg').count()) === 0, 'a document has become markup');
   await picture(page, '10-hostile');
   await page.reload();
-  await page.waitForFunction(() => document.querySelector('.editor textarea')?.value.includes('12345678901234567890')); // one begins with what is there
+  // One begins with what is there.
+  await page.waitForFunction(() => document.querySelector('.editor textarea')?.value.includes('12345678901234567890'));
   await page.getByRole('button', { name: 'Merge' }).click();
   await editor.fill('{"big": 12345678901234567891, "new": true}');
   await editor.press('Control+Enter');
@@ -315,10 +391,18 @@ async function publishing(page) {
 
 async function viewing(page, token, oldKey) {
   const topic = page.url().split('/').at(-2);
-  const { body: { app_id } } = await api('GET', '/topics/' + topic, undefined, token);
+  const {
+    body: { app_id },
+  } = await api('GET', '/topics/' + topic, undefined, token);
   const { body: app } = await api('GET', '/apps/' + app_id, undefined, token);
   await page.getByRole('navigation', { name: 'Topic' }).getByRole('link', { name: 'Live' }).click();
-  const market = n => ({ market: 'Paris', open: true, at: n, quotes: { ACME: { bid: 101.5 + n, ask: 101.7 + n }, INIT: { bid: 47, ask: 47.2 } }, trades: Array.from({ length: n % 6 }, (_, i) => ({ id: i, qty: 10 * i })) });
+  const market = n => ({
+    market: 'Paris',
+    open: true,
+    at: n,
+    quotes: { ACME: { bid: 101.5 + n, ask: 101.7 + n }, INIT: { bid: 47, ask: 47.2 } },
+    trades: Array.from({ length: n % 6 }, (_, i) => ({ id: i, qty: 10 * i })),
+  });
   for (let n = 0; n < 12; n++) await publish(topic, app.publisher_key, market(n));
   await page.getByRole('tree').getByText('112.5').waitFor();
   await page.getByRole('listbox').getByText('replace /at', { exact: false }).first().waitFor();
@@ -327,7 +411,7 @@ async function viewing(page, token, oldKey) {
   await page.getByRole('button', { name: 'Pause' }).click();
   await publish(topic, app.publisher_key, market(40));
   await page.getByText('1 event behind').waitFor();
-  expect(await page.getByRole('tree').getByText('112.5').count() === 1, 'a paused viewer went on');
+  expect((await page.getByRole('tree').getByText('112.5').count()) === 1, 'a paused viewer went on');
   await page.getByRole('button', { name: 'Previous version' }).click();
   await page.getByRole('tree').getByText('111.5').waitFor();
   await page.locator('.op').first().waitFor();
@@ -352,10 +436,14 @@ async function viewing(page, token, oldKey) {
   await page.keyboard.press('Escape');
   await page.getByRole('dialog').waitFor({ state: 'hidden' });
   await page.waitForFunction(() => document.activeElement?.textContent.includes('Explain')); // who opened it has the focus again
-  const tree = page.getByRole('tree'), active = text => page.locator('.tree-row.active').filter({ hasText: text }).waitFor();
+  const tree = page.getByRole('tree'),
+    active = text => page.locator('.tree-row.active').filter({ hasText: text }).waitFor();
   for (const key of ['End', 'ArrowUp', 'Home', 'ArrowDown', 'ArrowRight']) await tree.press(key);
   await active('market');
-  for (const [path, found] of [['/trades/3/qty', 'qty'], ['no/such/thing', '{ 5 }']]) {
+  for (const [path, found] of [
+    ['/trades/3/qty', 'qty'],
+    ['no/such/thing', '{ 5 }'],
+  ]) {
     await page.getByLabel('Go to a path').fill(path);
     await page.getByLabel('Go to a path').press('Enter');
     await active(found);
@@ -380,21 +468,29 @@ async function load(page, { topic, app }, token) {
   await publish(topic, app.publisher_key, doc);
   await page.getByRole('tree').getByText('[ 500 ]').waitFor();
   await page.evaluate(() => {
-    const seen = globalThis.seen = { frames: [], long: [] };
-    new PerformanceObserver(l => { for (const e of l.getEntries()) seen.long.push(e.duration); }).observe({ type: 'longtask' });
+    const seen = (globalThis.seen = { frames: [], long: [] });
+    new PerformanceObserver(l => {
+      for (const e of l.getEntries()) seen.long.push(e.duration);
+    }).observe({ type: 'longtask' });
     let last = performance.now();
-    const frame = now => { seen.frames.push(now - last); last = now; requestAnimationFrame(frame); };
+    const frame = now => {
+      seen.frames.push(now - last);
+      last = now;
+      requestAnimationFrame(frame);
+    };
     requestAnimationFrame(frame);
     seen.touched = 0;
     globalThis.shifts = { sum: 0, worst: '' };
-    new MutationObserver(list => { for (const m of list) seen.touched += m.type === 'childList' ? m.addedNodes.length + m.removedNodes.length : 1; })
-      .observe(document.querySelector('.viewer'), { subtree: true, childList: true, characterData: true, attributes: true });
+    new MutationObserver(list => {
+      for (const m of list) seen.touched += m.type === 'childList' ? m.addedNodes.length + m.removedNodes.length : 1;
+    }).observe(document.querySelector('.viewer'), { subtree: true, childList: true, characterData: true, attributes: true });
   });
   const cpu = await page.context().newCDPSession(page);
   await cpu.send('Performance.enable', { timeDomain: 'threadTicks' });
   const spent = async () => (await cpu.send('Performance.getMetrics')).metrics.find(m => m.name === 'TaskDuration').value;
   const spentBefore = await spent();
-  const began = Date.now(), patches = 250;
+  const began = Date.now(),
+    patches = 250;
   for (let n = 0; n < patches; n++) {
     const changed = doc[(n * 7) % 40];
     changed.bid = Math.round((changed.bid + 0.1) * 10) / 10;
@@ -404,15 +500,23 @@ async function load(page, { topic, app }, token) {
     if (due > 0) await new Promise(done => setTimeout(done, due));
   }
   const took = (Date.now() - began) / 1000;
-  const last = (await (await fetch(`${base}/api/v1/topics/${topic}/document`, { headers: { Authorization: `Bearer ${token}` } })).headers.get('etag')).replaceAll('"', '');
+  const last = (
+    await (await fetch(`${base}/api/v1/topics/${topic}/document`, { headers: { Authorization: `Bearer ${token}` } })).headers.get('etag')
+  ).replaceAll('"', '');
   await page.locator('.travel-at').getByText(last).waitFor(); // all of them are shown
   const seen = await page.evaluate(() => globalThis.seen);
   const frames = seen.frames.slice(5).sort((a, b) => a - b);
   figures.load = {
-    patches_per_second: Math.round(patches / took), frames_per_second: Math.round(frames.length / took),
-    frame_p50_ms: Math.round(frames[frames.length >> 1]), frame_p99_ms: Math.round(frames[Math.floor(frames.length * 0.99)]), frame_max_ms: Math.round(frames.at(-1)),
-    long_tasks: seen.long.length, longest_task_ms: Math.round(Math.max(0, ...seen.long)), rows_made: await page.locator('.tree-row').count(),
-    nodes_touched_per_patch: Math.round(10 * seen.touched / patches) / 10, main_thread_cpu_ms_per_patch: Math.round(10_000 * (await spent() - spentBefore) / patches) / 10,
+    patches_per_second: Math.round(patches / took),
+    frames_per_second: Math.round(frames.length / took),
+    frame_p50_ms: Math.round(frames[frames.length >> 1]),
+    frame_p99_ms: Math.round(frames[Math.floor(frames.length * 0.99)]),
+    frame_max_ms: Math.round(frames.at(-1)),
+    long_tasks: seen.long.length,
+    longest_task_ms: Math.round(Math.max(0, ...seen.long)),
+    rows_made: await page.locator('.tree-row').count(),
+    nodes_touched_per_patch: Math.round((10 * seen.touched) / patches) / 10,
+    main_thread_cpu_ms_per_patch: Math.round((10_000 * ((await spent()) - spentBefore)) / patches) / 10,
   };
   await cpu.detach();
   const { sum, worst } = await page.evaluate(() => globalThis.shifts);
@@ -420,7 +524,12 @@ async function load(page, { topic, app }, token) {
   // A patch may change what can be seen of it, never the 4,500 rows of the document: that is what keeps it smooth on any machine.
   expect(figures.load.nodes_touched_per_patch < 50, `a patch touches ${figures.load.nodes_touched_per_patch} nodes of the page`);
   for (const what of ['Saved vs snapshots', 'Saved vs polling']) {
-    const saved = await page.locator('.stat').filter({ hasText: what }).locator('dd').first().evaluate(dd => dd.firstChild.textContent);
+    const saved = await page
+      .locator('.stat')
+      .filter({ hasText: what })
+      .locator('dd')
+      .first()
+      .evaluate(dd => dd.firstChild.textContent);
     expect(parseFloat(saved) > (what.endsWith('polling') ? 0 : 90), `${what}: ${saved}`);
   }
   expect(figures.load.rows_made < 80, `the tree makes ${figures.load.rows_made} rows`);
@@ -430,14 +539,27 @@ async function load(page, { topic, app }, token) {
 /** What lies between says something else than a stream; then nothing; then all is well again. */
 async function trouble(page, { topic, app }, token) {
   bearWith = /status of 503|Failed to load resource/;
-  const there = route => route.fulfill({ status: 503, contentType: 'application/json', headers: { 'Access-Control-Allow-Origin': '*' }, body: '{"message":"busy"}' });
+  const there = route =>
+    route.fulfill({
+      status: 503,
+      contentType: 'application/json',
+      headers: { 'Access-Control-Allow-Origin': '*' },
+      body: '{"message":"busy"}',
+    });
   await page.route(`${subscriber}/**`, there);
   await page.reload();
   await page.getByText('answered 503 with application/json instead of a stream').waitFor();
-  await page.getByText('reconnecting').or(page.getByText('connecting', { exact: true })).first().waitFor();
+  await page
+    .getByText('reconnecting')
+    .or(page.getByText('connecting', { exact: true }))
+    .first()
+    .waitFor();
   await picture(page, '13-trouble');
   await page.unroute(`${subscriber}/**`, there);
-  await page.getByRole('button', { name: 'Try now' }).click({ trial: false, timeout: 5000 }).catch(() => undefined); // unless it tries already
+  await page
+    .getByRole('button', { name: 'Try now' })
+    .click({ trial: false, timeout: 5000 })
+    .catch(() => undefined); // unless it tries already
   await page.getByText('connected', { exact: true }).waitFor();
   await page.getByText('instead of a stream').waitFor({ state: 'detached' });
   await page.getByRole('tree').getByText('[ 500 ]').waitFor();
@@ -463,10 +585,18 @@ async function trouble(page, { topic, app }, token) {
 
 async function connecting(page, { topic, app }, token) {
   const path = ".a'; false; echo 'b`c"; // names of items are their publisher's to choose
-  const { body: odd } = await api('POST', `/apps/${app.id}/topics`, { name: 'Odd', publisher: { type: 'http-post', config: {}, payload: { type: 'item', item_id_path: path } } }, token);
+  const { body: odd } = await api(
+    'POST',
+    `/apps/${app.id}/topics`,
+    { name: 'Odd', publisher: { type: 'http-post', config: {}, payload: { type: 'item', item_id_path: path } } },
+    token,
+  );
   await page.goto(`${base}/console/topics/${odd.id}/connect`);
   await page.getByRole('button', { name: 'Copy Publish in curl' }).click();
-  const asWritten = await run('bash', ['-c', await page.evaluate(() => navigator.clipboard.readText()) + " -s -o /dev/null -w '%{http_code}'"]);
+  const asWritten = await run('bash', [
+    '-c',
+    (await page.evaluate(() => navigator.clipboard.readText())) + " -s -o /dev/null -w '%{http_code}'",
+  ]);
   expect(asWritten.stdout === '204', `the curl command with quotes in a name answers ${asWritten.stdout}`);
   await page.getByRole('button', { name: 'Go', exact: true }).click();
   await page.getByRole('button', { name: 'Copy Publish in go' }).click();
@@ -499,8 +629,21 @@ async function connecting(page, { topic, app }, token) {
 
 /** Pages that are opened by their address stand still while they load, and all of it is small. */
 async function standing(page, { topic, app }) {
-  const paths = ['/', '/apps', `/apps/${app.id}`, `/apps/${app.id}/keys`, `/apps/${app.id}/usage`, `/apps/${app.id}/settings`, `/apps/${app.id}/topics/new`,
-    `/topics/${topic}`, `/topics/${topic}/publish`, `/topics/${topic}/connect`, `/topics/${topic}/usage`, `/topics/${topic}/settings`, '/account'];
+  const paths = [
+    '/',
+    '/apps',
+    `/apps/${app.id}`,
+    `/apps/${app.id}/keys`,
+    `/apps/${app.id}/usage`,
+    `/apps/${app.id}/settings`,
+    `/apps/${app.id}/topics/new`,
+    `/topics/${topic}`,
+    `/topics/${topic}/publish`,
+    `/topics/${topic}/connect`,
+    `/topics/${topic}/usage`,
+    `/topics/${topic}/settings`,
+    '/account',
+  ];
   figures.shifts = {};
   for (const path of paths) {
     await page.goto(base + '/console' + path);
@@ -515,10 +658,13 @@ async function standing(page, { topic, app }) {
 
 /** All that a first visit loads, fonts included. */
 async function weighing() {
-  const page = await open(), network = await page.context().newCDPSession(page);
+  const page = await open(),
+    network = await page.context().newCDPSession(page);
   await network.send('Network.enable');
   let sum = 0;
-  network.on('Network.loadingFinished', e => { sum += e.encodedDataLength; });
+  network.on('Network.loadingFinished', e => {
+    sum += e.encodedDataLength;
+  });
   await page.goto(base + '/console/');
   await heading(page, 'Sign in');
   await page.evaluate(() => document.fonts.ready);
@@ -544,7 +690,7 @@ async function typing() {
   await page.evaluate(() => document.activeElement.blur());
   await tabTo(page, 'Skip to content');
   await page.keyboard.press('Enter');
-  expect(await page.evaluate(() => document.activeElement.id) === 'main', 'the link to the content does not lead there');
+  expect((await page.evaluate(() => document.activeElement.id)) === 'main', 'the link to the content does not lead there');
   await tabTo(page, 'New app');
   await page.keyboard.press('Enter');
   await page.getByRole('dialog').waitFor();
@@ -602,22 +748,42 @@ async function settings(page, { topic, app }) {
   await page.getByRole('navigation', { name: 'Topic' }).getByRole('link', { name: 'Usage' }).click();
   await page.getByText('Messages per hour').waitFor();
   const used = await page.locator('.stat').filter({ hasText: 'Messages' }).first().textContent();
-  const [messages, publications] = used.replaceAll(/(?<=\d)\D(?=\d{3}\b)/g, '').match(/\d+/g)?.map(Number) ?? [];
+  const [messages, publications] =
+    used
+      .replaceAll(/(?<=\d)\D(?=\d{3}\b)/g, '')
+      .match(/\d+/g)
+      ?.map(Number) ?? [];
   // A busy machine merges patches that follow closely, so only publications can be told.
   expect(messages > 20 && publications > 250, `after 250 patches, the usage page says ${used}`);
-  const figure = (label, series) => page.locator('.plot').filter({ hasText: label }).locator('.legend li').filter({ hasText: series }).locator('b').textContent();
-  for (const series of ['half within', '95 %', '99 %']) expect(/^[\d.]+ m?s$/.test(await figure('From publication to socket', series)), `${series}: ${await figure('From publication to socket', series)}`);
-  expect(await page.locator('.plot .u-over').count() >= 5, 'the usage page has no plots');
+  const figure = (label, series) =>
+    page.locator('.plot').filter({ hasText: label }).locator('.legend li').filter({ hasText: series }).locator('b').textContent();
+  for (const series of ['half within', '95 %', '99 %'])
+    expect(
+      /^[\d.]+ m?s$/.test(await figure('From publication to socket', series)),
+      `${series}: ${await figure('From publication to socket', series)}`,
+    );
+  expect((await page.locator('.plot .u-over').count()) >= 5, 'the usage page has no plots');
   await picture(page, '16-usage', { full: true });
   await page.getByRole('button', { name: 'Live', exact: true }).click();
   await page.getByText('Messages per second').waitFor();
-  const stop = new AbortController(), follower = await follow(topic, app.subscriber_key);
-  const publishing = (async () => { // until it shows
-    for (let n = 0; !stop.signal.aborted; n++) { await publish(topic, app.publisher_key, { n }); await new Promise(done => setTimeout(done, 50)); }
+  const stop = new AbortController(),
+    follower = await follow(topic, app.subscriber_key);
+  const publishing = (async () => {
+    // until it shows
+    for (let n = 0; !stop.signal.aborted; n++) {
+      await publish(topic, app.publisher_key, { n });
+      await new Promise(done => setTimeout(done, 50));
+    }
   })();
-  const until = (label, series, pattern) => page.waitForFunction(([label, series, pattern]) => [...document.querySelectorAll('.plot')]
-    .filter(p => p.textContent.includes(label)).flatMap(p => [...p.querySelectorAll('.legend li')])
-    .some(l => l.textContent.includes(series) && new RegExp(pattern).test(l.querySelector('b').textContent)), [label, series, pattern]);
+  const until = (label, series, pattern) =>
+    page.waitForFunction(
+      ([label, series, pattern]) =>
+        [...document.querySelectorAll('.plot')]
+          .filter(p => p.textContent.includes(label))
+          .flatMap(p => [...p.querySelectorAll('.legend li')])
+          .some(l => l.textContent.includes(series) && new RegExp(pattern).test(l.querySelector('b').textContent)),
+      [label, series, pattern],
+    );
   await until('Messages per second', 'messages', '[1-9]');
   await until('From publication to socket', '99 %', '[1-9]');
   await until('Connections', 'connections', '[1-9]');
@@ -648,7 +814,8 @@ async function settings(page, { topic, app }) {
 async function deleting(page, { topic }) {
   await page.goto(`${base}/console/topics/${topic}/settings`);
   await page.getByRole('button', { name: 'Delete topic' }).click();
-  const dialog = page.getByRole('dialog'), sure = dialog.getByRole('button', { name: 'Delete topic' });
+  const dialog = page.getByRole('dialog'),
+    sure = dialog.getByRole('button', { name: 'Delete topic' });
   expect(await sure.isDisabled(), 'deleting asks for nothing');
   await dialog.getByLabel(/to confirm/).fill('Paris');
   await snap(page, '20-delete');
@@ -667,9 +834,9 @@ async function account(page) {
   await page.getByRole('link', { name: 'Augusta Lovelace' }).waitFor();
   await picture(page, '21-account', { full: true });
   // Another e-mail and another password need the current one.
-  expect(await page.getByLabel('Current password').count() === 1, 'the profile asks for a password before the e-mail is another');
+  expect((await page.getByLabel('Current password').count()) === 1, 'the profile asks for a password before the e-mail is another');
   await page.getByLabel('E-mail').fill('augusta@example.com');
-  expect(await page.getByLabel('Current password').count() === 2, 'another e-mail needs no password');
+  expect((await page.getByLabel('Current password').count()) === 2, 'another e-mail needs no password');
   await page.getByLabel('E-mail').fill(ada.email);
   await page.getByLabel('Current password').fill('wrong password');
   await page.getByLabel('New password').fill('another horse battery');
@@ -705,7 +872,7 @@ async function account(page) {
   await endAll();
   await page.getByRole('dialog').getByRole('button', { name: 'Create app' }).click();
   await page.getByText('Your session has ended').waitFor();
-  expect(!await page.getByRole('dialog').isVisible(), 'what was begun can be seen without a session');
+  expect(!(await page.getByRole('dialog').isVisible()), 'what was begun can be seen without a session');
   await audit(page, 'the page to sign in again');
   await signIn(page, ada);
   await page.getByRole('dialog').getByRole('button', { name: 'Create app' }).click();
@@ -721,7 +888,7 @@ async function account(page) {
   await heading(page, 'Hello, Augusta');
   await page.getByRole('button', { name: 'Sign out' }).click();
   await heading(page, 'Sign in');
-  expect(await page.evaluate(() => sessionStorage.length) === 0, 'a token is left behind');
+  expect((await page.evaluate(() => sessionStorage.length)) === 0, 'a token is left behind');
 }
 
 const root = { email: 'admin@freshet.local', password: 'freshet-admin' };
@@ -730,7 +897,12 @@ const root = { email: 'admin@freshet.local', password: 'freshet-admin' };
 async function cutting(page) {
   const token = (await api('PUT', '/session', root)).body.token;
   const { body: app } = await api('POST', '/apps', { name: 'Followed' }, token);
-  const { body: topic } = await api('POST', `/apps/${app.id}/topics`, { name: 'Followed', publisher: { type: 'http-post', config: {} } }, token);
+  const { body: topic } = await api(
+    'POST',
+    `/apps/${app.id}/topics`,
+    { name: 'Followed', publisher: { type: 'http-post', config: {} } },
+    token,
+  );
   await publish(topic.id, app.publisher_key, { n: 1 });
   const streams = [await follow(topic.id, app.subscriber_key), await follow(topic.id, app.subscriber_key)];
   await page.getByRole('link', { name: 'Connections', exact: true }).click();
@@ -739,7 +911,7 @@ async function cutting(page) {
   await page.waitForURL(url => url.searchParams.get('topic') === topic.id); // a moment later, and so that it can be shared
   await page.getByText('2 connections').waitFor();
   const rows = page.getByRole('table').locator('tbody tr');
-  expect(await rows.count() === 2 && /127\.0\.0\.1/.test(await rows.first().textContent()), 'the streams are not in the table');
+  expect((await rows.count()) === 2 && /127\.0\.0\.1/.test(await rows.first().textContent()), 'the streams are not in the table');
   await picture(page, '25-connections');
   await page.getByRole('button', { name: 'Explain' }).first().click();
   await page.getByRole('dialog').getByText('The newest document is').waitFor();
@@ -777,7 +949,11 @@ async function administering(page) {
   await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
   await page.getByRole('table').getByText('disabled').waitFor();
   expect((await api('PUT', '/session', ada)).status === 401, 'a disabled user may sign in');
-  for (const [link, name] of [['Usage', '26-server-usage'], ['Health', '28-health'], ['Audit log', '29-audit']]) {
+  for (const [link, name] of [
+    ['Usage', '26-server-usage'],
+    ['Health', '28-health'],
+    ['Audit log', '29-audit'],
+  ]) {
     await page.getByRole('link', { name: link }).click();
     await heading(page, link);
     await page.locator('.empty, table, .plot').first().waitFor();
@@ -793,14 +969,28 @@ async function administering(page) {
   await page.getByText('Saved').first().waitFor();
   await picture(page, '29-app-quotas', { full: true });
   await page.reload();
-  expect(await page.getByLabel('Messages a month').inputValue() === '12000', 'the quota of an app was not kept');
-  expect(await page.getByLabel('Bytes of all newest documents').inputValue() === '5000000', 'the quota of documents was not kept');
+  expect((await page.getByLabel('Messages a month').inputValue()) === '12000', 'the quota of an app was not kept');
+  expect((await page.getByLabel('Bytes of all newest documents').inputValue()) === '5000000', 'the quota of documents was not kept');
   await page.getByRole('link', { name: 'Health' }).click();
-  for (const part of ['gateway', 'manage', 'publish', 'poll', 'subscribe', 'grid', 'store']) await page.getByRole('row', { name: new RegExp(`^${part} .*ok$`) }).waitFor();
+  for (const part of ['gateway', 'manage', 'publish', 'poll', 'subscribe', 'grid', 'store'])
+    await page.getByRole('row', { name: new RegExp(`^${part} .*ok$`) }).waitFor();
   await page.locator('.stat').getByText('ready').waitFor();
   await gateway(page);
   await page.getByRole('link', { name: 'Audit log' }).click();
-  for (const act of ['create_api', 'update_api', 'create_plugin', 'update_plugin', 'update_consumer', 'create_consumer', 'create_key', 'delete_api']) await page.getByText('gateway.' + act).first().waitFor();
+  for (const act of [
+    'create_api',
+    'update_api',
+    'create_plugin',
+    'update_plugin',
+    'update_consumer',
+    'create_consumer',
+    'create_key',
+    'delete_api',
+  ])
+    await page
+      .getByText('gateway.' + act)
+      .first()
+      .waitFor();
   await page.setViewportSize(phone);
   await audit(page, 'a page on a phone');
   await page.getByRole('button', { name: 'Open menu' }).click();
@@ -814,7 +1004,7 @@ async function administering(page) {
   await page.getByRole('link', { name: 'Overview' }).click();
   await page.setViewportSize(desktop);
   await page.getByRole('button', { name: 'Dark' }).click();
-  expect(await page.evaluate(() => document.documentElement.dataset.theme) === 'dark', 'the theme cannot be chosen');
+  expect((await page.evaluate(() => document.documentElement.dataset.theme)) === 'dark', 'the theme cannot be chosen');
 }
 
 /** Puts the weather behind the gateway, with a key, as an admin would. */
@@ -832,9 +1022,9 @@ async function gateway(page) {
   await audit(page, 'the dialog of a new API');
   await snap(page, '27-new-api');
   await dialog.getByRole('button', { name: 'Register API' }).click();
-  const forwarded = async (key) => (await fetch(base + '/weather/today', { headers: key ? { apikey: key } : {} })).status;
+  const forwarded = async key => (await fetch(base + '/weather/today', { headers: key ? { apikey: key } : {} })).status;
   await page.getByRole('button', { name: 'Plugins of weather' }).click();
-  expect(await forwarded() === 200, 'a registered API is not forwarded');
+  expect((await forwarded()) === 200, 'a registered API is not forwarded');
   await dialog.getByRole('button', { name: 'Add plugin' }).click();
   await dialog.getByRole('alert').waitFor();
   await dialog.getByLabel('Per minute').fill('100');
@@ -848,7 +1038,7 @@ async function gateway(page) {
   await snap(page, '27-plugins');
   const rest = async (path = '/weather/today') => (await fetch(base + path)).headers;
   await dialog.getByRole('button', { name: 'Edit rate-limiting' }).click();
-  expect(await dialog.getByLabel('Per minute').inputValue() === '100', 'a plugin is not edited from what it is');
+  expect((await dialog.getByLabel('Per minute').inputValue()) === '100', 'a plugin is not edited from what it is');
   await dialog.getByLabel('Per minute').fill('');
   await dialog.getByLabel('Per hour').fill('many');
   await dialog.getByRole('button', { name: 'Save settings' }).click();
@@ -856,14 +1046,14 @@ async function gateway(page) {
   await dialog.getByLabel('Per hour').fill('5000');
   await dialog.getByRole('button', { name: 'Save settings' }).click();
   await dialog.getByText('hour: 5000').waitFor();
-  expect(await dialog.getByText('minute: 100').count() === 0, 'what was cleared is still there');
+  expect((await dialog.getByText('minute: 100').count()) === 0, 'what was cleared is still there');
   await dialog.getByRole('button', { name: 'Switch off key-auth' }).click();
   await dialog.getByRole('button', { name: 'Switch on key-auth' }).waitFor();
   expect((await rest()).get('X-RateLimit-Limit-hour') === '5000', 'a changed plugin does as before');
   await dialog.getByRole('button', { name: 'Switch on key-auth' }).click();
   await dialog.getByRole('button', { name: 'Switch off key-auth' }).waitFor();
   await page.keyboard.press('Escape');
-  expect(await forwarded() === 401, 'key-auth lets everybody through');
+  expect((await forwarded()) === 401, 'key-auth lets everybody through');
   await page.getByRole('button', { name: 'New consumer' }).click();
   await dialog.getByLabel('Name').fill('mobile');
   await dialog.getByRole('button', { name: 'Create consumer' }).click();
@@ -871,11 +1061,16 @@ async function gateway(page) {
   await dialog.getByLabel('Name').fill('tablet');
   await dialog.getByLabel('Custom id').fill('t-1');
   await dialog.getByRole('button', { name: 'Save changes' }).click();
-  await page.getByRole('table', { name: 'Consumers' }).or(page.getByRole('region', { name: 'Consumers' })).first().getByText('t-1').waitFor();
+  await page
+    .getByRole('table', { name: 'Consumers' })
+    .or(page.getByRole('region', { name: 'Consumers' }))
+    .first()
+    .getByText('t-1')
+    .waitFor();
   await page.getByRole('button', { name: 'Keys of tablet' }).click();
   await dialog.getByRole('button', { name: 'New key' }).click();
   await dialog.getByRole('button', { name: 'Copy key' }).click();
-  expect(await forwarded(await page.evaluate(() => navigator.clipboard.readText())) === 200, 'the key that was made does not work');
+  expect((await forwarded(await page.evaluate(() => navigator.clipboard.readText()))) === 200, 'the key that was made does not work');
   await audit(page, 'the dialog of keys');
   await snap(page, '27-keys');
   await dialog.getByRole('button', { name: 'Delete this key' }).click();
@@ -888,18 +1083,24 @@ async function gateway(page) {
   await audit(page, 'the dialog of an API');
   await dialog.getByRole('button', { name: 'Save changes' }).click();
   await page.getByText('/wetter', { exact: true }).waitFor();
-  expect(await forwarded() === 404 && (await fetch(base + '/wetter/today')).status === 401, 'a changed API is where it was');
+  expect((await forwarded()) === 404 && (await fetch(base + '/wetter/today')).status === 401, 'a changed API is where it was');
   await page.getByRole('button', { name: 'Delete API weather' }).click();
   await dialog.getByRole('button', { name: 'Delete' }).click();
   await page.getByText('No API is registered').waitFor();
-  expect(await forwarded() === 404, 'a deleted API is forwarded');
+  expect((await forwarded()) === 404, 'a deleted API is forwarded');
 }
 
 const began = Date.now();
 const page = await open();
 let at = 'the beginning';
 try {
-  const flow = async (name, act) => { at = name; const t = Date.now(); const r = await act(); (figures.seconds ??= {})[name] = (Date.now() - t) / 1000; return r; };
+  const flow = async (name, act) => {
+    at = name;
+    const t = Date.now();
+    const r = await act();
+    (figures.seconds ??= {})[name] = (Date.now() - t) / 1000;
+    return r;
+  };
   await flow('signing up', () => signingUp(page));
   await flow('making apps', () => makingApps(page));
   const oldKey = await flow('keys', () => keys(page));

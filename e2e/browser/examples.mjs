@@ -10,20 +10,34 @@ const [url, originsText, waitsText, pictures] = process.argv.slice(2);
 const origins = JSON.parse(originsText);
 const browser = await chromium.launch({
   executablePath: process.env.FRESHET_TEST_CHROMIUM || '/usr/bin/chromium',
-  args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-    '--disable-component-update', '--disable-sync'],
+  args: [
+    '--no-sandbox',
+    '--disable-gpu',
+    '--disable-quic',
+    '--no-first-run',
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-sync',
+  ],
 });
 const seen = { foreign: [], errors: [], texts: [] };
 let page;
 try {
   page = await browser.newPage({ viewport: { width: 900, height: 900 } });
   page.setDefaultTimeout(60_000); // for what never comes
-  page.on('request', r => { if (!origins.some(o => r.url().startsWith(o))) seen.foreign.push(r.url()); });
+  page.on('request', r => {
+    if (!origins.some(o => r.url().startsWith(o))) seen.foreign.push(r.url());
+  });
   page.on('pageerror', e => seen.errors.push(String(e)));
-  page.on('console', m => { if (m.type() === 'error') seen.errors.push(m.text()); });
+  page.on('console', m => {
+    if (m.type() === 'error') seen.errors.push(m.text());
+  });
   await page.goto(url);
   for (const { selector, atLeast, text, changes, click } of JSON.parse(waitsText)) {
-    if (click) { await page.click(selector); continue; }
+    if (click) {
+      await page.click(selector);
+      continue;
+    }
     if (atLeast) await page.waitForFunction(([s, n]) => document.querySelectorAll(s).length >= n, [selector, atLeast]);
     if (text) await page.waitForFunction(([s, t]) => document.querySelector(s)?.textContent.includes(t), [selector, text]);
     if (changes) {

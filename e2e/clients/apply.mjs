@@ -5,19 +5,21 @@ import { applyPatch as applyRFC6902 } from 'rfc6902';
 const appliers = {
   'fast-json-patch': (old, patch) => fastJSONPatch.applyPatch(old, patch, true).newDocument,
   rfc6902: (old, patch) => {
-    const failed = applyRFC6902(old, patch).find((error) => error !== null);
+    const failed = applyRFC6902(old, patch).find(error => error !== null);
     if (failed) throw failed;
     return old;
   },
 };
 
-export const say = (what) => process.stdout.write(JSON.stringify(what) + '\n');
+export const say = what => process.stdout.write(JSON.stringify(what) + '\n');
 
 export class Follower {
   #client;
   #documents = {};
 
-  constructor(client) { this.#client = client; }
+  constructor(client) {
+    this.#client = client;
+  }
 
   snapshot(text) {
     for (const applier of Object.keys(appliers)) this.#show(applier, JSON.parse(text));
@@ -34,7 +36,9 @@ export class Follower {
     }
   }
 
-  error(text) { say({ client: this.#client, error: text }); }
+  error(text) {
+    say({ client: this.#client, error: text });
+  }
 
   #show(applier, document) {
     this.#documents[applier] = document;

@@ -70,19 +70,26 @@ const files = createServer(async (request, response) => {
     response.writeHead(404).end();
   }
 }).listen(0, '127.0.0.1');
-await new Promise((listening) => files.once('listening', listening));
+await new Promise(listening => files.once('listening', listening));
 
 const browser = await chromium.launch({
   executablePath: process.env.FRESHET_TEST_CHROMIUM || '/usr/bin/chromium',
-  args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-    '--disable-component-update', '--disable-sync'],
+  args: [
+    '--no-sandbox',
+    '--disable-gpu',
+    '--disable-quic',
+    '--no-first-run',
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-sync',
+  ],
 });
 process.on('SIGTERM', () => browser.close().finally(() => process.exit(0)));
 
 async function open(name, url) {
   const follower = new Follower(name);
   const page = await browser.newPage();
-  page.on('pageerror', (error) => say({ client: name, failed: String(error) }));
+  page.on('pageerror', error => say({ client: name, failed: String(error) }));
   await page.exposeFunction('see', (event, data) => follower[event](data));
   await page.goto(`http://127.0.0.1:${files.address().port}/`);
   const code = typeof clients[name] === 'function' ? clients[name]() : clients[name];

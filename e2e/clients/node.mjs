@@ -9,9 +9,11 @@ const require = createRequire(import.meta.url);
 const clients = {
   eventsource(url, follower) {
     const source = new EventSource(url);
-    source.addEventListener('snapshot', (event) => follower.snapshot(event.data));
-    source.addEventListener('patch', (event) => follower.patch(event.data));
-    source.addEventListener('error', (event) => { if (event.data) follower.error(event.data); });
+    source.addEventListener('snapshot', event => follower.snapshot(event.data));
+    source.addEventListener('patch', event => follower.patch(event.data));
+    source.addEventListener('error', event => {
+      if (event.data) follower.error(event.data);
+    });
   },
 
   // The bundle for Node brings its own EventSource along. It is made for URLs of data sources, and puts them behind the
@@ -19,16 +21,17 @@ const clients = {
   'streamdataio-js-sdk 2.0.2'(url, follower) {
     const { createEventSource } = require('streamdataio-js-sdk/dist/bundles/streamdataio-node.js');
     const { hostname, port, pathname, searchParams } = new URL(url);
-    const target = pathname.slice(1), token = searchParams.get('X-Sd-Token');
+    const target = pathname.slice(1),
+      token = searchParams.get('X-Sd-Token');
     const source = target.startsWith('http')
       ? createEventSource(target, token, [])
       : createEventSource('http://example.com/', token, [], { signUrl: () => target });
     source.server.protocol = 'http';
     source.server.hostname = hostname;
     source.server.port = port;
-    source.onData((data) => follower.snapshot(JSON.stringify(data)));
-    source.onPatch((patch) => follower.patch(JSON.stringify(patch)));
-    source.onError((error) => follower.error(JSON.stringify(error)));
+    source.onData(data => follower.snapshot(JSON.stringify(data)));
+    source.onPatch(patch => follower.patch(JSON.stringify(patch)));
+    source.onError(error => follower.error(JSON.stringify(error)));
     source.open();
   },
 };

@@ -2,48 +2,145 @@
 import { signal } from '@preact/signals';
 import { expire, session } from './session';
 
-export interface Link { rel: string; href: string }
-export interface Page<T> { items: T[]; page: number; per_page: number; total: number; links: Link[] }
-export interface Quotas { connections: number; messages_per_month: number; requests_per_minute: number; topics: number; document_bytes: number }
+export interface Link {
+  rel: string;
+  href: string;
+}
+export interface Page<T> {
+  items: T[];
+  page: number;
+  per_page: number;
+  total: number;
+  links: Link[];
+}
+export interface Quotas {
+  connections: number;
+  messages_per_month: number;
+  requests_per_minute: number;
+  topics: number;
+  document_bytes: number;
+}
 export interface User {
-  id: string; email: string; first_name: string; last_name: string; language: string;
-  role: 'user' | 'admin'; status: 'active' | 'disabled'; quotas: Quotas; created_at: string; updated_at: string;
+  id: string;
+  email: string;
+  first_name: string;
+  last_name: string;
+  language: string;
+  role: 'user' | 'admin';
+  status: 'active' | 'disabled';
+  quotas: Quotas;
+  created_at: string;
+  updated_at: string;
 }
 export interface App {
-  id: string; name: string; auto_provisioning_allowed: boolean; client_request_signature_enabled: boolean;
+  id: string;
+  name: string;
+  auto_provisioning_allowed: boolean;
+  client_request_signature_enabled: boolean;
   default_configurations: { 'http-poller': { polling_frequency: number }; 'http-post': { force_publishing: boolean } };
-  allowed_target_hosts?: string[]; quotas: Quotas;
-  subscriber_key: string; publisher_key: string; signature_key: string; created_at: string; updated_at: string; links: Link[];
+  allowed_target_hosts?: string[];
+  quotas: Quotas;
+  subscriber_key: string;
+  publisher_key: string;
+  signature_key: string;
+  created_at: string;
+  updated_at: string;
+  links: Link[];
 }
-export interface OAuth2 { token_url: string; client_id: string; client_secret: string; scopes?: string[] }
+export interface OAuth2 {
+  token_url: string;
+  client_id: string;
+  client_secret: string;
+  scopes?: string[];
+}
 export interface PublisherConfig {
-  url?: string; polling_frequency?: number | null; force_publishing?: boolean; headers?: Record<string, string>; oauth2?: OAuth2 | null;
+  url?: string;
+  polling_frequency?: number | null;
+  force_publishing?: boolean;
+  headers?: Record<string, string>;
+  oauth2?: OAuth2 | null;
 }
 export interface Topic {
-  id: string; app_id: string; name: string; auto_provisioned?: boolean;
+  id: string;
+  app_id: string;
+  name: string;
+  auto_provisioned?: boolean;
   publisher: { type: 'http-poller' | 'http-post'; config: PublisherConfig; payload: { type: 'snapshot' | 'item'; item_id_path?: string } };
-  created_at: string; updated_at: string;
+  created_at: string;
+  updated_at: string;
 }
-export interface AuditEntry { id: string; at: string; actor: string; action: string; subject: string; detail?: unknown }
+export interface AuditEntry {
+  id: string;
+  at: string;
+  actor: string;
+  action: string;
+  subject: string;
+  detail?: unknown;
+}
 export interface Connection {
-  id: string; node: string; user: string; app: string; topic: string; since: string; remote: string; mode: 'patch' | 'snapshot';
-  encoding: string; transport: string; filtered: boolean; bytes: number; lag: number; behind: boolean;
+  id: string;
+  node: string;
+  user: string;
+  app: string;
+  topic: string;
+  since: string;
+  remote: string;
+  mode: 'patch' | 'snapshot';
+  encoding: string;
+  transport: string;
+  filtered: boolean;
+  bytes: number;
+  lag: number;
+  behind: boolean;
 }
 /** Percentiles are null where nothing was measured; counts[i] deliveries took at most bounds[i], the last ones longer. */
-export interface DeliveryLag { p50_ms: number | null; p95_ms: number | null; p99_ms: number | null; counts: number[] }
+export interface DeliveryLag {
+  p50_ms: number | null;
+  p95_ms: number | null;
+  p99_ms: number | null;
+  counts: number[];
+}
 export interface UsageCounts {
-  messages: number; bytes: number; full_bytes: number; bytes_saved: number; publications: number; connection_seconds: number;
-  polls: number; polls_ok: number; polls_not_modified: number; polls_failed: number; delivery_lag: DeliveryLag;
+  messages: number;
+  bytes: number;
+  full_bytes: number;
+  bytes_saved: number;
+  publications: number;
+  connection_seconds: number;
+  polls: number;
+  polls_ok: number;
+  polls_not_modified: number;
+  polls_failed: number;
+  delivery_lag: DeliveryLag;
 }
 /** Hours in which nothing was used are not among them. */
-export interface UsageReport { from: string; to: string; delivery_lag_bounds_ms: number[]; hours: (UsageCounts & { hour: string })[]; total: UsageCounts }
-export interface Config { subscriber_url: string; open_sign_up: boolean; version: string }
+export interface UsageReport {
+  from: string;
+  to: string;
+  delivery_lag_bounds_ms: number[];
+  hours: (UsageCounts & { hour: string })[];
+  total: UsageCounts;
+}
+export interface Config {
+  subscriber_url: string;
+  open_sign_up: boolean;
+  version: string;
+}
 
-export interface FieldError { field: string; message: string }
+export interface FieldError {
+  field: string;
+  message: string;
+}
 
 /** An answer that is not what was asked for, in words for people. */
 export class Failure extends Error {
-  constructor(readonly status: number, message: string, readonly fields: FieldError[] = []) { super(message); }
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly fields: FieldError[] = [],
+  ) {
+    super(message);
+  }
   /** What is wrong with one field of a form. */
   field(name: string): string | undefined {
     return this.fields.find(f => f.field === name)?.message;
@@ -51,7 +148,11 @@ export class Failure extends Error {
 }
 
 /** There is no session any more. Who asked says nothing about it: the page to sign in does. */
-export class Ended extends Failure { constructor() { super(401, 'Your session has ended.'); } }
+export class Ended extends Failure {
+  constructor() {
+    super(401, 'Your session has ended.');
+  }
+}
 
 export const config = signal<Config | null>(null);
 export const me = signal<User | null>(null);
@@ -67,12 +168,15 @@ const advice: Record<number, string> = {
 };
 
 async function failure(answer: Response): Promise<Failure> {
-  let message = '', fields: FieldError[] = [];
+  let message = '',
+    fields: FieldError[] = [];
   try {
-    const body = await answer.json() as { message?: string; errors?: FieldError[] };
+    const body = (await answer.json()) as { message?: string; errors?: FieldError[] };
     if (typeof body.message === 'string') message = body.message;
     if (Array.isArray(body.errors)) fields = body.errors;
-  } catch { /* not JSON: the status has to do */ }
+  } catch {
+    /* not JSON: the status has to do */
+  }
   const wait = answer.headers.get('Retry-After');
   if (answer.status === 429 && wait) message = `${message || 'Too many requests'}. Try again in ${wait} s.`;
   return new Failure(answer.status, message || advice[answer.status] || `The server answered ${answer.status}.`, fields);
@@ -87,7 +191,12 @@ async function send(url: string, init: RequestInit): Promise<Response> {
   }
 }
 
-interface Call { body?: unknown; signal?: AbortSignal; anonymous?: boolean; read?: (text: string) => unknown }
+interface Call {
+  body?: unknown;
+  signal?: AbortSignal;
+  anonymous?: boolean;
+  read?: (text: string) => unknown;
+}
 
 /** Calls the management API. A session that has ended leads to the sign-in page. */
 export async function call<T>(method: string, path: string, { body, signal, anonymous, read = JSON.parse }: Call = {}): Promise<T> {
@@ -109,13 +218,20 @@ export async function call<T>(method: string, path: string, { body, signal, anon
   try {
     return (text ? read(text) : undefined) as T;
   } catch {
-    throw new Failure(0, 'What answered is not Freshet: a proxy or a sign-in page of the network may be in between. Reload this page to see it.');
+    throw new Failure(
+      0,
+      'What answered is not Freshet: a proxy or a sign-in page of the network may be in between. Reload this page to see it.',
+    );
   }
 }
 
 /** The text of an answer, which may break off. */
 async function textOf(answer: Response): Promise<string> {
-  try { return await answer.text(); } catch { throw new Failure(0, advice[0]!); }
+  try {
+    return await answer.text();
+  } catch {
+    throw new Failure(0, advice[0]!);
+  }
 }
 
 /** The members that are different from what was there: who changes one thing leaves the others to those who change them meanwhile. */
@@ -127,12 +243,17 @@ export function onlyChanged<T extends object>(now: T, before: T): Partial<T> {
 export const get = <T>(path: string, signal?: AbortSignal) => call<T>('GET', path, signal ? { signal } : {});
 export const id = encodeURIComponent;
 
-export interface Published { at: string; status: number }
+export interface Published {
+  at: string;
+  status: number;
+}
 
 /** Publishes a text as it is: what was typed is what is sent, numbers to the last digit. */
 export async function publish(topic: Topic, key: string, text: string, type = 'application/json', method = 'POST'): Promise<Published> {
   const answer = await send('/publish/v1/topics/' + id(topic.id), {
-    method, headers: { 'Content-Type': type, 'X-Sd-Publisher-Key': key }, body: text,
+    method,
+    headers: { 'Content-Type': type, 'X-Sd-Publisher-Key': key },
+    body: text,
   });
   if (!answer.ok) throw await failure(answer);
   return { at: (answer.headers.get('ETag') ?? '').replace(/^W\/|"/g, ''), status: answer.status };
@@ -141,12 +262,16 @@ export async function publish(topic: Topic, key: string, text: string, type = 'a
 export async function loadConfig(): Promise<void> {
   const answer = await send('/console/config.json', {});
   if (!answer.ok) throw await failure(answer);
-  config.value = await answer.json() as Config;
+  config.value = (await answer.json()) as Config;
 }
 
-export interface Some<T> { items: T[]; total: number }
+export interface Some<T> {
+  items: T[];
+  total: number;
+}
 
-const mostOnPage = 1000, mostListed = 20_000; // which keeps the browser well
+const mostOnPage = 1000,
+  mostListed = 20_000; // which keeps the browser well
 
 /** Every page of a listing, as far as anybody would look. */
 export async function all<T>(path: string, signal?: AbortSignal): Promise<Some<T>> {

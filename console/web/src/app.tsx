@@ -54,15 +54,25 @@ const unknown = signal('');
 
 function introduce(userID: string): void {
   unknown.value = '';
-  get<User>('/users/' + id(userID)).then(u => { me.value = u; }, (e: Error) => { unknown.value = e.message; });
+  get<User>('/users/' + id(userID)).then(
+    u => {
+      me.value = u;
+    },
+    (e: Error) => {
+      unknown.value = e.message;
+    },
+  );
 }
 
 function Root() {
-  const held = session.value, at = path.value, isSigning = at === '/signin' || at === '/signup';
+  const held = session.value,
+    at = path.value,
+    isSigning = at === '/signin' || at === '/signup';
   const known = me.value && (!held || me.value.id === held.userID) ? me.value : null;
   const isKept = !held && isInterrupted.value && !isSigning && !!known;
   useEffect(() => {
-    if (held) introduce(held.userID); else if (!isKept) me.value = null;
+    if (held) introduce(held.userID);
+    else if (!isKept) me.value = null;
   }, [held, isKept]);
   useEffect(() => {
     if (!held && !isSigning && !isKept) {
@@ -70,15 +80,23 @@ function Root() {
     } else if (held && isSigning) navigate(destination(), true);
   }, [held, at, isKept]);
   const trouble = held && unknown.value && (
-    <Empty icon="warn" whole title="The server does not answer" action={<Button onClick={() => introduce(held.userID)}>Try again</Button>}>{unknown.value}</Empty>
+    <Empty icon="warn" whole title="The server does not answer" action={<Button onClick={() => introduce(held.userID)}>Try again</Button>}>
+      {unknown.value}
+    </Empty>
   );
   return (
     <>
       {!held && (at === '/signup' ? <SignUp /> : <SignIn />)}
-      {(held || isKept) && <div key={held?.userID ?? known?.id} hidden={isKept}><Shell>{known ? <Page /> : trouble || null}</Shell></div>}
+      {(held || isKept) && (
+        <div key={held?.userID ?? known?.id} hidden={isKept}>
+          <Shell>{known ? <Page /> : trouble || null}</Shell>
+        </div>
+      )}
       <Toasts />
     </>
   );
 }
 
-void loadConfig().catch(() => undefined).then(() => render(<Root />, document.getElementById('app')!));
+void loadConfig()
+  .catch(() => undefined)
+  .then(() => render(<Root />, document.getElementById('app')!));

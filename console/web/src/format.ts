@@ -3,7 +3,10 @@ const units = ['B', 'kB', 'MB', 'GB', 'TB'];
 
 export function bytes(n: number): string {
   let i = 0;
-  while (n >= 1000 && i < units.length - 1) { n /= 1000; i++; }
+  while (n >= 1000 && i < units.length - 1) {
+    n /= 1000;
+    i++;
+  }
   return `${i === 0 ? Math.round(n) : n < 10 ? n.toFixed(2) : n < 100 ? n.toFixed(1) : Math.round(n)} ${units[i]}`;
 }
 
@@ -18,16 +21,19 @@ export function short(n: number): string {
 }
 
 export const percent = (part: number, whole: number): string =>
-  whole <= 0 ? '–' : (Math.floor(1000 * part / whole) / 10).toFixed(1) + ' %';
+  whole <= 0 ? '–' : (Math.floor((1000 * part) / whole) / 10).toFixed(1) + ' %';
 
 export const plural = (n: number, one: string, many = one + 's'): string => `${count(n)} ${n === 1 ? one : many}`;
 
 const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
 export const clockTime = (ms: number): string => clock.format(ms);
-export const time = (ms: number): string => `${clock.format(ms)}.${String(ms % 1000 | 0).padStart(3, '0')}`;
+export const time = (ms: number): string => `${clock.format(ms)}.${String((ms % 1000) | 0).padStart(3, '0')}`;
 
 const full = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' });
-export const date = (text: string): string => { const d = new Date(text); return isNaN(+d) ? '–' : full.format(d); };
+export const date = (text: string): string => {
+  const d = new Date(text);
+  return isNaN(+d) ? '–' : full.format(d);
+};
 
 export function ago(text: string): string {
   const s = (Date.now() - +new Date(text)) / 1000;
@@ -43,7 +49,7 @@ export function duration(ms: number): string {
   const s = Math.floor(ms / 1000);
   if (s < 60) return `${s} s`;
   if (s < 3600) return `${Math.floor(s / 60)} min ${s % 60} s`;
-  return `${Math.floor(s / 3600)} h ${Math.floor(s % 3600 / 60)} min`;
+  return `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;
 }
 
 /** A time that is often far below a millisecond. */

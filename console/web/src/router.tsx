@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact';
 
 export const base = '/console';
 
-const current = (): string => location.pathname.startsWith(base) ? location.pathname.slice(base.length) || '/' : '/';
+const current = (): string => (location.pathname.startsWith(base) ? location.pathname.slice(base.length) || '/' : '/');
 
 export const path = signal(current());
 export const search = signal(location.search);
@@ -31,7 +31,9 @@ export const param = (name: string): string => new URLSearchParams(search.value)
 /** Changes parameters of the address; those that are empty go. */
 export function setParams(change: Record<string, string | undefined>): void {
   const q = new URLSearchParams(search.value);
-  for (const [name, value] of Object.entries(change)) if (value) q.set(name, value); else q.delete(name);
+  for (const [name, value] of Object.entries(change))
+    if (value) q.set(name, value);
+    else q.delete(name);
   const text = q.toString();
   navigate(path.value + (text && '?' + text), true);
 }
@@ -50,12 +52,18 @@ interface LinkProps {
 
 export function Link({ to, class: name, children, current, label, title }: LinkProps) {
   return (
-    <a href={base + to} class={name} aria-current={current ? 'page' : undefined} aria-label={label} title={title}
+    <a
+      href={base + to}
+      class={name}
+      aria-current={current ? 'page' : undefined}
+      aria-label={label}
+      title={title}
       onClick={e => {
         if (e.defaultPrevented || e.button !== 0 || e.metaKey || e.ctrlKey || e.shiftKey || e.altKey) return;
         e.preventDefault();
         navigate(to);
-      }}>
+      }}
+    >
       {children}
     </a>
   );
@@ -63,16 +71,22 @@ export function Link({ to, class: name, children, current, label, title }: LinkP
 
 /** Matches /topics/:id/:tab? against a path; undefined if it does not fit. */
 export function match(pattern: string, at: string): Record<string, string> | undefined {
-  const want = pattern.split('/').filter(Boolean), have = at.split('/').filter(Boolean);
+  const want = pattern.split('/').filter(Boolean),
+    have = at.split('/').filter(Boolean);
   const found: Record<string, string> = {};
   for (let i = 0; i < Math.max(want.length, have.length); i++) {
-    const w = want[i], h = have[i];
+    const w = want[i],
+      h = have[i];
     if (w === undefined) return undefined;
     if (w.startsWith(':')) {
       const optional = w.endsWith('?');
       if (h === undefined && !optional) return undefined;
       if (h !== undefined) {
-        try { found[w.slice(1).replace('?', '')] = decodeURIComponent(h); } catch { return undefined; }
+        try {
+          found[w.slice(1).replace('?', '')] = decodeURIComponent(h);
+        } catch {
+          return undefined;
+        }
       }
     } else if (w !== h) return undefined;
   }

@@ -20,7 +20,11 @@ export function checkURL(s: string): string | undefined {
   if (!/^https?:\/\//i.test(s)) return 'must begin with http:// or https://';
   if (/^https?:\/\/[^/?#]*\s/i.test(s)) return 'is not a valid URL'; // some browsers would mend it
   let u: URL;
-  try { u = new URL(s); } catch { return 'is not a valid URL'; }
+  try {
+    u = new URL(s);
+  } catch {
+    return 'is not a valid URL';
+  }
   if (u.username || u.password) return 'must not contain a user name or password; use a header';
   return s.includes('#') ? 'must not contain a fragment' : undefined;
 }
@@ -34,7 +38,12 @@ export function checkFrequency(s: string): string | undefined {
 export function checkItemPath(s: string): string | undefined {
   if (!s) return 'is required when the payload is items';
   if (s.length < 2) return 'needs a separator and a name, such as .id';
-  return s.slice(1).split(s[0]!).some(p => p === '') ? `has an empty name between two “${s[0]}”` : undefined;
+  return s
+    .slice(1)
+    .split(s[0]!)
+    .some(p => p === '')
+    ? `has an empty name between two “${s[0]}”`
+    : undefined;
 }
 
 export function checkHeaderName(s: string): string | undefined {
@@ -50,7 +59,11 @@ export function checkCount(s: string): string | undefined {
   return /^\d{1,15}$/.test(s) ? undefined : 'must be a whole number; 0 is unlimited';
 }
 
-export interface Mistake { message: string; line: number; column: number }
+export interface Mistake {
+  message: string;
+  line: number;
+  column: number;
+}
 
 /** Where JSON is wrong, as an editor would say it. Browsers say that it is, but not where. */
 export function checkJSON(text: string): Mistake | undefined {
@@ -64,7 +77,12 @@ const deepest = 512; // as the server has it
 const wordOrNumber = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const wholeString = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
 
-class Stop { constructor(readonly at: number, readonly message: string) {} }
+class Stop {
+  constructor(
+    readonly at: number,
+    readonly message: string,
+  ) {}
+}
 
 /** Reads JSON without making anything of it, and stops at the first mistake. */
 class Scanner {
@@ -84,11 +102,16 @@ class Scanner {
     }
   }
 
-  private space(): void { while (' \n\r\t'.includes(this.text[this.at] ?? 'x')) this.at++; }
+  private space(): void {
+    while (' \n\r\t'.includes(this.text[this.at] ?? 'x')) this.at++;
+  }
 
   private stop(wanted: string): Stop {
     const c = this.text[this.at];
-    return new Stop(this.at, c === undefined ? `The text ends where ${wanted} should be` : `Here should be ${wanted}, not ${JSON.stringify(c)}`);
+    return new Stop(
+      this.at,
+      c === undefined ? `The text ends where ${wanted} should be` : `Here should be ${wanted}, not ${JSON.stringify(c)}`,
+    );
   }
 
   private take(pattern: RegExp): boolean {
@@ -114,13 +137,18 @@ class Scanner {
   }
 
   private members(depth: number, isObject: boolean): void {
-    const close = isObject ? '}' : ']', seen = new Set<string>();
+    const close = isObject ? '}' : ']',
+      seen = new Set<string>();
     this.at++;
     this.space();
-    if (this.text[this.at] === close) { this.at++; return; }
+    if (this.text[this.at] === close) {
+      this.at++;
+      return;
+    }
     for (;;) {
       if (isObject) {
-        const at = this.at, name = this.string();
+        const at = this.at,
+          name = this.string();
         if (seen.has(name)) throw new Stop(at, `The name ${JSON.stringify(name)} is there twice`);
         seen.add(name);
         this.space();

@@ -1,7 +1,11 @@
 // Who is signed in. The token lives in memory, and in sessionStorage so that a reload keeps it: gone with the tab, never
 // shared with other tabs, never in a cookie. Requests carry it as a header, so no other site can make us send it.
 import { signal } from '@preact/signals';
-export interface Session { token: string; expiresAt: number; userID: string }
+export interface Session {
+  token: string;
+  expiresAt: number;
+  userID: string;
+}
 
 const place = 'freshet-session';
 const longestTimer = 2 ** 31 - 1;
@@ -27,12 +31,17 @@ function restore(): Session | null {
 function watch(): void {
   clearTimeout(expiry);
   const s = session.value;
-  if (s) expiry = setTimeout(() => s.expiresAt > Date.now() ? watch() : expire(), Math.min(s.expiresAt - Date.now(), longestTimer));
+  if (s) expiry = setTimeout(() => (s.expiresAt > Date.now() ? watch() : expire()), Math.min(s.expiresAt - Date.now(), longestTimer));
 }
 
 export function begin(s: Session): void {
-  if (s.expiresAt <= Date.now()) s = { ...s, expiresAt: Number.MAX_SAFE_INTEGER }; // this machine's clock is wrong: the server will say when it is over
-  try { sessionStorage.setItem(place, JSON.stringify(s)); } catch { /* private windows may refuse; memory is enough */ }
+  // This machine's clock is wrong: the server will say when it is over.
+  if (s.expiresAt <= Date.now()) s = { ...s, expiresAt: Number.MAX_SAFE_INTEGER };
+  try {
+    sessionStorage.setItem(place, JSON.stringify(s));
+  } catch {
+    /* private windows may refuse; memory is enough */
+  }
   session.value = s;
   isInterrupted.value = false;
   notice.value = '';
@@ -40,7 +49,11 @@ export function begin(s: Session): void {
 }
 
 export function end(): void {
-  try { sessionStorage.removeItem(place); } catch { /* nothing was kept */ }
+  try {
+    sessionStorage.removeItem(place);
+  } catch {
+    /* nothing was kept */
+  }
   session.value = null;
   isInterrupted.value = false;
   clearTimeout(expiry);

@@ -8,7 +8,11 @@ import { end } from './session';
 import { choose, taste, type Taste } from './theming';
 import { Button, complain } from './ui';
 
-interface Place { to: string; text: string; icon: IconName }
+interface Place {
+  to: string;
+  text: string;
+  icon: IconName;
+}
 
 const everybody: Place[] = [
   { to: '/', text: 'Overview', icon: 'overview' },
@@ -31,31 +35,49 @@ function isCurrent(to: string, at: string): boolean {
 function Places({ places, label }: { places: Place[]; label: string }) {
   return (
     <ul aria-label={label}>
-      {places.map(p => <li key={p.to}><Link to={p.to} class="place" current={isCurrent(p.to, path.value)}><Icon name={p.icon} />{p.text}</Link></li>)}
+      {places.map(p => (
+        <li key={p.to}>
+          <Link to={p.to} class="place" current={isCurrent(p.to, path.value)}>
+            <Icon name={p.icon} />
+            {p.text}
+          </Link>
+        </li>
+      ))}
     </ul>
   );
 }
 
-const brightness: [Taste, IconName, string][] = [['light', 'sun', 'Light'], ['auto', 'auto', 'As the system'], ['dark', 'moon', 'Dark']];
+const brightness: [Taste, IconName, string][] = [
+  ['light', 'sun', 'Light'],
+  ['auto', 'auto', 'As the system'],
+  ['dark', 'moon', 'Dark'],
+];
 
 export function Brightness() {
   return (
     <div class="brightness" role="group" aria-label="Theme">
       {brightness.map(([t, icon, label]) => (
-        <button key={t} type="button" aria-pressed={taste.value === t} aria-label={label} title={label} onClick={() => choose(t)}><Icon name={icon} size={16} /></button>
+        <button key={t} type="button" aria-pressed={taste.value === t} aria-label={label} title={label} onClick={() => choose(t)}>
+          <Icon name={icon} size={16} />
+        </button>
       ))}
     </div>
   );
 }
 
 export async function signOut(): Promise<void> {
-  try { await call('DELETE', '/session'); } catch (e) { complain(e); }
+  try {
+    await call('DELETE', '/session');
+  } catch (e) {
+    complain(e);
+  }
   end();
   navigate('/signin', true);
 }
 
 export function Shell({ children }: { children?: ComponentChildren }) {
-  const at = path.value, user = me.value;
+  const at = path.value,
+    user = me.value;
   const [open, setOpen] = useState(false);
   const first = useRef(true);
   useEffect(() => {
@@ -65,30 +87,71 @@ export function Shell({ children }: { children?: ComponentChildren }) {
     first.current = false;
   }, [at.split('/').slice(0, 3).join('/')]);
   return (
-    <div class={open ? 'shell nav-open' : 'shell'} onKeyDown={e => {
-      if (!open || e.key !== 'Escape') return;
-      setOpen(false);
-      document.querySelector<HTMLElement>('.topbar button')?.focus();
-    }}>
-      <a class="skip" href="#main" onClick={e => { e.preventDefault(); document.getElementById('main')?.focus(); }}>Skip to content</a>
+    <div
+      class={open ? 'shell nav-open' : 'shell'}
+      onKeyDown={e => {
+        if (!open || e.key !== 'Escape') return;
+        setOpen(false);
+        document.querySelector<HTMLElement>('.topbar button')?.focus();
+      }}
+    >
+      <a
+        class="skip"
+        href="#main"
+        onClick={e => {
+          e.preventDefault();
+          document.getElementById('main')?.focus();
+        }}
+      >
+        Skip to content
+      </a>
       <header class="topbar">
-        <Link to="/" class="brand"><Logo size={24} /><span>Freshet</span></Link>
-        <Button kind="quiet" icon={open ? 'close' : 'menu'} label={open ? 'Close menu' : 'Open menu'} expanded={open} onClick={() => setOpen(!open)} />
+        <Link to="/" class="brand">
+          <Logo size={24} />
+          <span>Freshet</span>
+        </Link>
+        <Button
+          kind="quiet"
+          icon={open ? 'close' : 'menu'}
+          label={open ? 'Close menu' : 'Open menu'}
+          expanded={open}
+          onClick={() => setOpen(!open)}
+        />
       </header>
       <nav class="side" aria-label="Main">
-        <Link to="/" class="brand"><Logo /><span>Freshet</span></Link>
+        <Link to="/" class="brand">
+          <Logo />
+          <span>Freshet</span>
+        </Link>
         <Places places={everybody} label="Your things" />
-        {user?.role === 'admin' && <><h2 class="side-title">Administration</h2><Places places={admins} label="Administration" /></>}
+        {user?.role === 'admin' && (
+          <>
+            <h2 class="side-title">Administration</h2>
+            <Places places={admins} label="Administration" />
+          </>
+        )}
         <div class="side-foot">
           <Brightness />
           <Link to="/account" class="place" current={isCurrent('/account', at)}>
-            <Icon name="account" /><span class="who">{user ? `${user.first_name} ${user.last_name}` : 'Account'}</span>
+            <Icon name="account" />
+            <span class="who">{user ? `${user.first_name} ${user.last_name}` : 'Account'}</span>
           </Link>
-          <button type="button" class="place" onClick={() => void signOut()}><Icon name="out" />Sign out</button>
+          <button type="button" class="place" onClick={() => void signOut()}>
+            <Icon name="out" />
+            Sign out
+          </button>
           {config.value?.version && <p class="version">Freshet {config.value.version}</p>}
         </div>
       </nav>
-      <main id="main" tabIndex={-1} onFocusIn={() => { if (open) setOpen(false); /* it lies over what has the focus */ }}>{children}</main>
+      <main
+        id="main"
+        tabIndex={-1}
+        onFocusIn={() => {
+          if (open) setOpen(false); /* it lies over what has the focus */
+        }}
+      >
+        {children}
+      </main>
     </div>
   );
 }

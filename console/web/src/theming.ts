@@ -19,7 +19,9 @@ function inForce(): 'light' | 'dark' {
   return t === 'auto' ? (system.matches ? 'dark' : 'light') : t;
 }
 
-system.addEventListener('change', () => { theme.value = inForce(); });
+system.addEventListener('change', () => {
+  theme.value = inForce();
+});
 
 export function choose(t: Taste): void {
   taste.value = t;

@@ -9,17 +9,27 @@ import { checkItemPath, checkJSON, checkURL } from '../src/rules';
 
 /** A small generator, so that every run tries the same documents. */
 let seed = 42;
-const random = (n: number): number => { seed = (seed * 1103515245 + 12345) & 0x7fffffff; return (seed >> 8) % n; };
+const random = (n: number): number => {
+  seed = (seed * 1103515245 + 12345) & 0x7fffffff;
+  return (seed >> 8) % n;
+};
 const names = ['a', 'b', '', '/', '~', '~1', '__proto__', 'constructor', '0', '-', 'é', '😀', '"', '\n'];
 
 function document(depth: number): Json {
   switch (random(depth > 0 ? 8 : 5)) {
-    case 0: return null;
-    case 1: return random(2) === 0;
-    case 2: return random(1000) / 8;
-    case 3: return names[random(names.length)]! + random(10);
-    case 4: return new Exact('1234567890123456789' + random(10));
-    case 5: case 6: return Array.from({ length: random(5) }, () => document(depth - 1));
+    case 0:
+      return null;
+    case 1:
+      return random(2) === 0;
+    case 2:
+      return random(1000) / 8;
+    case 3:
+      return names[random(names.length)]! + random(10);
+    case 4:
+      return new Exact('1234567890123456789' + random(10));
+    case 5:
+    case 6:
+      return Array.from({ length: random(5) }, () => document(depth - 1));
     default: {
       const text = names.filter(() => random(3) === 0).map(n => JSON.stringify(n) + ':' + print(document(depth - 1)));
       return parse('{' + text.join(',') + '}');
@@ -34,28 +44,55 @@ test('a document is printed as it was parsed, to the last digit', () => {
     assert.equal(size(parse(text)), new TextEncoder().encode(text).length);
     JSON.parse(print(parse(text), 2));
   }
-  for (const exact of ['12345678901234567890', '0.1234567890123456789', '1e400', '-0.00000000000000000000000000001e-300', '-0', '-0.0', '-0.05']) assert.equal(print(parse(`[${exact}]`)), `[${exact}]`);
+  for (const exact of [
+    '12345678901234567890',
+    '0.1234567890123456789',
+    '1e400',
+    '-0.00000000000000000000000000001e-300',
+    '-0',
+    '-0.0',
+    '-0.05',
+  ])
+    assert.equal(print(parse(`[${exact}]`)), `[${exact}]`);
   assert.equal(parse('1.5e3'), 1500);
   assert.equal(parse('100000000000000000000'), 1e20);
 });
 
 test('what is not JSON is refused, also where numbers are long', () => {
-  for (const bad of ['', '{', '[1,]', '{"a":1234567890123456789,}', '[01234567890123456789]', '"\n"', 'nul', '1234567890123456789.', '[1234567890123456789 2]']) assert.throws(() => parse(bad), SyntaxError);
+  for (const bad of [
+    '',
+    '{',
+    '[1,]',
+    '{"a":1234567890123456789,}',
+    '[01234567890123456789]',
+    '"\n"',
+    'nul',
+    '1234567890123456789.',
+    '[1234567890123456789 2]',
+  ])
+    assert.throws(() => parse(bad), SyntaxError);
 });
 
 test('a patch changes what it names and shares the rest', () => {
   const before = parse('{"a":[1,2,{"b":3}],"c":{"d":4},"~/":5}') as { [k: string]: Json };
   const text = print(before);
   const ops: Op[] = [
-    { op: 'add', path: '/a/0', value: 0 }, { op: 'add', path: '/a/-', value: 9 }, { op: 'replace', path: '/a/3/b', value: null },
-    { op: 'remove', path: '/a/1' }, { op: 'add', path: '/__proto__', value: { x: 1 } }, { op: 'replace', path: '/~0~1', value: 6 },
+    { op: 'add', path: '/a/0', value: 0 },
+    { op: 'add', path: '/a/-', value: 9 },
+    { op: 'replace', path: '/a/3/b', value: null },
+    { op: 'remove', path: '/a/1' },
+    { op: 'add', path: '/__proto__', value: { x: 1 } },
+    { op: 'replace', path: '/~0~1', value: 6 },
   ];
   const after = apply(before, ops);
   assert.equal(print(after.doc), '{"a":[0,2,{"b":null},9],"c":{"d":4},"~/":6,"__proto__":{"x":1}}');
   assert.equal(print(before), text);
   assert.equal((after.doc as { [k: string]: Json })['c'], before['c']);
   assert.equal(({} as { x?: number }).x, undefined);
-  assert.deepEqual(after.touches.map(t => t.kind + t.path), ['add/a/0', 'add/a/4', 'replace/a/3/b', 'remove/a', 'add/__proto__', 'replace/~0~1']);
+  assert.deepEqual(
+    after.touches.map(t => t.kind + t.path),
+    ['add/a/0', 'add/a/4', 'replace/a/3/b', 'remove/a', 'add/__proto__', 'replace/~0~1'],
+  );
 });
 
 test('a patch that does not fit does nothing', () => {
@@ -68,29 +105,44 @@ test('a patch that does not fit does nothing', () => {
 
 test('rows are those of the whole document, whichever window is looked at', () => {
   for (let i = 0; i < 200; i++) {
-    const doc = document(5), folding = new Folding();
+    const doc = document(5),
+      folding = new Folding();
     const all = rows(doc, folding, 0, 1e9);
-    for (let f = 0; f < 3; f++) { const r = all[random(all.length)]!; if (r.children) folding.flip(r.path); }
+    for (let f = 0; f < 3; f++) {
+      const r = all[random(all.length)]!;
+      if (r.children) folding.flip(r.path);
+    }
     const now = rows(doc, folding, 0, 1e9);
     assert.equal(height(doc, '', folding), now.length);
-    const from = random(now.length + 1), to = from + random(8);
-    assert.deepEqual(rows(doc, folding, from, to).map(r => r.path), now.slice(from, to).map(r => r.path));
+    const from = random(now.length + 1),
+      to = from + random(8);
+    assert.deepEqual(
+      rows(doc, folding, from, to).map(r => r.path),
+      now.slice(from, to).map(r => r.path),
+    );
     now.forEach((r, at) => assert.equal(find(doc, folding, r.path), at));
   }
 });
 
 test('a path leads to its row through folds, or to what is left of the way', () => {
   for (let i = 0; i < 200; i++) {
-    const doc = document(5), paths = rows(doc, new Folding(), 0, 1e9).map(r => r.path);
+    const doc = document(5),
+      paths = rows(doc, new Folding(), 0, 1e9).map(r => r.path);
     const folding = new Folding();
-    for (let f = 0; f < 4; f++) { const all = rows(doc, folding, 0, 1e9), r = all[random(all.length)]!; if (r.children) folding.flip(r.path); }
-    const path = paths[random(paths.length)]!, near = nearest(doc, folding, path);
+    for (let f = 0; f < 4; f++) {
+      const all = rows(doc, folding, 0, 1e9),
+        r = all[random(all.length)]!;
+      if (r.children) folding.flip(r.path);
+    }
+    const path = paths[random(paths.length)]!,
+      near = nearest(doc, folding, path);
     assert.equal(rows(doc, folding, near.at, near.at + 1)[0]!.path, near.path);
     assert.ok(path.startsWith(near.path));
     assert.ok(folding.openTo(doc, path));
     assert.ok(find(doc, folding, path) >= 0, path);
   }
-  const doc = parse('{"a":{"b":[1,2]},"~/":[3]}'), f = new Folding();
+  const doc = parse('{"a":{"b":[1,2]},"~/":[3]}'),
+    f = new Folding();
   for (const gone of ['/x', '/a/b/2', '/a/b/-', '/a/b/01', '/a/c', '/toString', '/a/b/0/z']) assert.equal(f.openTo(doc, gone), false, gone);
   assert.ok(f.openTo(doc, '/~0~1/0'));
   assert.deepEqual(nearest(doc, f, '/a/b/9/z'), { path: '/a/b', at: 2 });
@@ -99,11 +151,23 @@ test('a path leads to its row through folds, or to what is left of the way', () 
 
 test('forms say what the server would', () => {
   assert.equal(checkURL('https://example.com/x?y=1'), undefined);
-  for (const bad of ['', 'example.com', 'ftp://x', 'https://', 'https://u:p@x/', 'https://x/#y', 'https://a b/']) assert.ok(checkURL(bad), bad);
+  for (const bad of ['', 'example.com', 'ftp://x', 'https://', 'https://u:p@x/', 'https://x/#y', 'https://a b/'])
+    assert.ok(checkURL(bad), bad);
   assert.equal(checkItemPath('.Identifier.Symbol'), undefined);
   for (const bad of ['', '.', '..a', '.a..b', '.a.']) assert.ok(checkItemPath(bad), bad);
   for (let i = 0; i < 300; i++) assert.equal(checkJSON(print(document(4), random(3))), undefined);
-  const places: [string, number, number][] = [['{\n "a": }', 2, 7], ['', 1, 1], ['[1,]', 1, 4], ['{"a":1,"a":2}', 1, 8], ['"x\n"', 1, 1], ['1 2', 1, 3], ['[01]', 1, 3], ['{a:1}', 1, 2], ['[tru]', 1, 2], ['['.repeat(600), 1, 514]];
+  const places: [string, number, number][] = [
+    ['{\n "a": }', 2, 7],
+    ['', 1, 1],
+    ['[1,]', 1, 4],
+    ['{"a":1,"a":2}', 1, 8],
+    ['"x\n"', 1, 1],
+    ['1 2', 1, 3],
+    ['[01]', 1, 3],
+    ['{a:1}', 1, 2],
+    ['[tru]', 1, 2],
+    ['['.repeat(600), 1, 514],
+  ];
   for (const [text, line, column] of places) assert.deepEqual([checkJSON(text)?.line, checkJSON(text)?.column], [line, column], text);
 });
 
@@ -114,9 +178,22 @@ test('percentiles of a moment come from what was counted in it', () => {
   assert.equal(quantile(0.99, [50, 49, 1, 0], bounds), 2);
   assert.equal(quantile(0.99, [0, 0, 0, 5], bounds), 4); // beyond the last bound nothing more is known
   const report = (messages: number, counts: number[]) => ({
-    delivery_lag_bounds_ms: bounds, from: '', to: '', hours: [], total: {
-      messages, bytes: 10 * messages, full_bytes: 100 * messages, bytes_saved: 0, publications: 0, connection_seconds: messages, polls: 0, polls_ok: 0,
-      polls_not_modified: 0, polls_failed: 0, delivery_lag: { p50_ms: 1, p95_ms: 1, p99_ms: 1, counts },
+    delivery_lag_bounds_ms: bounds,
+    from: '',
+    to: '',
+    hours: [],
+    total: {
+      messages,
+      bytes: 10 * messages,
+      full_bytes: 100 * messages,
+      bytes_saved: 0,
+      publications: 0,
+      connection_seconds: messages,
+      polls: 0,
+      polls_ok: 0,
+      polls_not_modified: 0,
+      polls_failed: 0,
+      delivery_lag: { p50_ms: 1, p95_ms: 1, p99_ms: 1, counts },
     },
   });
   const now = between(report(100, [100, 0, 0, 0]), report(120, [100, 0, 20, 0]), 5, 2);

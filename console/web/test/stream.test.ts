@@ -5,8 +5,15 @@ import { final, passing } from '../src/live/codes';
 import { Follow } from '../src/live/follow';
 import { type Incoming, type State, Stream } from '../src/live/stream';
 
-interface Asked { headers: Record<string, string>; answer: (text?: string, status?: number, type?: string) => Answered; fail: () => void }
-interface Answered { say: (text: string) => void; end: () => void }
+interface Asked {
+  headers: Record<string, string>;
+  answer: (text?: string, status?: number, type?: string) => Answered;
+  fail: () => void;
+}
+interface Answered {
+  say: (text: string) => void;
+  end: () => void;
+}
 
 /** A server in place of fetch: every request waits here until a test answers it. */
 let asked: Asked[] = [];
@@ -14,13 +21,32 @@ let asked: Asked[] = [];
 function pretendFetch(_url: string, init: { headers: Record<string, string>; signal: AbortSignal }): Promise<Response> {
   return new Promise((resolve, reject) => {
     let body: ReadableStreamDefaultController<Uint8Array> | undefined;
-    const gone = (): void => { const e = new DOMException('aborted', 'AbortError'); try { body?.error(e); } catch { /* it has ended */ } reject(e); };
+    const gone = (): void => {
+      const e = new DOMException('aborted', 'AbortError');
+      try {
+        body?.error(e);
+      } catch {
+        /* it has ended */
+      }
+      reject(e);
+    };
     init.signal.addEventListener('abort', gone);
     asked.push({
-      headers: init.headers, fail: () => reject(new TypeError('Failed to fetch')),
+      headers: init.headers,
+      fail: () => reject(new TypeError('Failed to fetch')),
       answer: (text = '', status = 200, type = 'text/event-stream') => {
         const say = (t: string): void => body!.enqueue(new TextEncoder().encode(t));
-        resolve(new Response(new ReadableStream({ start: c => { body = c; if (text) say(text); } }), { status, headers: type ? { 'Content-Type': type } : {} }));
+        resolve(
+          new Response(
+            new ReadableStream({
+              start: c => {
+                body = c;
+                if (text) say(text);
+              },
+            }),
+            { status, headers: type ? { 'Content-Type': type } : {} },
+          ),
+        );
         return { say, end: () => body!.close() };
       },
     });
@@ -28,8 +54,14 @@ function pretendFetch(_url: string, init: { headers: Record<string, string>; sig
 }
 
 /** Lets everything happen that waits for no time. */
-async function settle(): Promise<void> { for (let i = 0; i < 20; i++) await new Promise(setImmediate); }
-async function pass(ms: number): Promise<void> { await settle(); mock.timers.tick(ms); await settle(); }
+async function settle(): Promise<void> {
+  for (let i = 0; i < 20; i++) await new Promise(setImmediate);
+}
+async function pass(ms: number): Promise<void> {
+  await settle();
+  mock.timers.tick(ms);
+  await settle();
+}
 
 const frames: (() => void)[] = [];
 const page = { hidden: false };
@@ -40,19 +72,36 @@ beforeEach(() => {
   asked = [];
   frames.length = 0;
   page.hidden = false;
-  Object.assign(globalThis, { fetch: pretendFetch, document: page, requestAnimationFrame: (f: () => void) => frames.push(f), cancelAnimationFrame: () => undefined });
+  Object.assign(globalThis, {
+    fetch: pretendFetch,
+    document: page,
+    requestAnimationFrame: (f: () => void) => frames.push(f),
+    cancelAnimationFrame: () => undefined,
+  });
 });
 
 const where = { url: 'http://x', key: 'k', path: '/v1/topics/t' };
 
 function follow(): { stream: Stream; events: Incoming[]; states: State[]; last: () => State } {
-  const events: Incoming[] = [], states: State[] = [];
-  return { stream: new Stream(where, e => events.push(e), s => states.push(s)), events, states, last: () => states[states.length - 1]! };
+  const events: Incoming[] = [],
+    states: State[] = [];
+  return {
+    stream: new Stream(
+      where,
+      e => events.push(e),
+      s => states.push(s),
+    ),
+    events,
+    states,
+    last: () => states[states.length - 1]!,
+  };
 }
 
 const snapshot = (n: number, doc = '{}'): string => `id: e-${n}\nevent: snapshot\ndata: ${doc}\n\n`;
-const patch = (n: number, path = '/a', value = '1'): string => `id: e-${n}\nevent: patch\ndata: [{"op":"add","path":"${path}","value":${value}}]\n\n`;
-const error = (code: number, message: string, retry = ''): string => `${retry && `retry: ${retry}\n`}event: error\ndata: {"code":${code},"message":"${message}"}\n\n`;
+const patch = (n: number, path = '/a', value = '1'): string =>
+  `id: e-${n}\nevent: patch\ndata: [{"op":"add","path":"${path}","value":${value}}]\n\n`;
+const error = (code: number, message: string, retry = ''): string =>
+  `${retry && `retry: ${retry}\n`}event: error\ndata: {"code":${code},"message":"${message}"}\n\n`;
 
 test('after a final error it stops, after one that passes it connects again', async () => {
   for (const code of [...final, ...passing]) {
@@ -123,7 +172,10 @@ test('nothing is taken from a connection that was given up', async () => {
   first.say(patch(2)); // on its way when
   stream.restart();
   await pass(1000);
-  assert.deepEqual(events.map(e => e.id), ['e-1']);
+  assert.deepEqual(
+    events.map(e => e.id),
+    ['e-1'],
+  );
   assert.equal(asked[1]!.headers['Last-Event-ID'], undefined);
   asked[1]!.answer(snapshot(2)).end();
   await pass(1000);
@@ -171,7 +223,10 @@ test('a silent connection is given up, but a slow heartbeat is learnt', async ()
 test('who does not want to wait need not', async () => {
   const { stream } = follow();
   await settle();
-  for (let i = 0; i < 6; i++) { asked[i]!.fail(); await pass(longest); }
+  for (let i = 0; i < 6; i++) {
+    asked[i]!.fail();
+    await pass(longest);
+  }
   asked[6]!.fail();
   await pass(1000);
   assert.equal(asked.length, 7);
@@ -201,7 +256,10 @@ test('a page that is hidden before its next frame takes in what arrives', async 
   await settle();
   while (frames.length) frames.shift()!();
   await pass(250);
-  assert.deepEqual(f.versions.map(v => v.id), ['e-1', 'e-2', 'e-3', 'e-4']);
+  assert.deepEqual(
+    f.versions.map(v => v.id),
+    ['e-1', 'e-2', 'e-3', 'e-4'],
+  );
   f.close();
 });
 
@@ -243,7 +301,10 @@ test('a change that does not fit leads to a whole document, and what follows it 
   await settle();
   asked[0]!.answer(snapshot(1) + patch(2, '/x/y') + patch(3) + patch(4));
   await pass(250);
-  assert.deepEqual(f.versions.map(v => !!v.error), [false, true]);
+  assert.deepEqual(
+    f.versions.map(v => !!v.error),
+    [false, true],
+  );
   await pass(1000);
   asked[1]!.answer(snapshot(4, '{"a":7}') + patch(5));
   await pass(250);

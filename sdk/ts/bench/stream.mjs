@@ -4,11 +4,22 @@ import { fork } from 'node:child_process';
 import { createServer } from 'node:http';
 import { subscribe } from '../dist/index.js';
 
-const perSecond = 1000, seconds = Number(process.env.SECONDS || 5);
-const row = (id) => ({ id, name: `Item number ${id}`, price: id * 1.5, tags: ['red', 'green'], note: 'x'.repeat(120), nested: { open: 1, close: 2 } });
+const perSecond = 1000,
+  seconds = Number(process.env.SECONDS || 5);
+const row = id => ({
+  id,
+  name: `Item number ${id}`,
+  price: id * 1.5,
+  tags: ['red', 'green'],
+  note: 'x'.repeat(120),
+  nested: { open: 1, close: 2 },
+});
 const shapes = {
-  'list of 5,000 rows': [() => Array.from({ length: 5000 }, (_, id) => row(id)), (n) => `/${n % 5000}/price`],
-  'one object with 5,000 keys': [() => Object.fromEntries(Array.from({ length: 5000 }, (_, id) => ['SYM' + id, row(id)])), (n) => `/SYM${n % 5000}/price`],
+  'list of 5,000 rows': [() => Array.from({ length: 5000 }, (_, id) => row(id)), n => `/${n % 5000}/price`],
+  'one object with 5,000 keys': [
+    () => Object.fromEntries(Array.from({ length: 5000 }, (_, id) => ['SYM' + id, row(id)])),
+    n => `/SYM${n % 5000}/price`,
+  ],
 };
 
 if (process.send) {
@@ -27,19 +38,22 @@ if (process.send) {
   }).listen(0, '127.0.0.1', () => process.send(server.address().port));
 } else {
   const child = fork(new URL(import.meta.url));
-  const port = await new Promise((resolve) => child.once('message', resolve));
+  const port = await new Promise(resolve => child.once('message', resolve));
   for (const name of Object.keys(shapes)) {
     const stream = subscribe(`http://127.0.0.1:${port}/${encodeURIComponent(name)}`);
     let patches = 0;
     stream.on('patch', () => patches++);
-    await new Promise((resolve) => setTimeout(resolve, 1500)); // the snapshot, and the compiler
+    await new Promise(resolve => setTimeout(resolve, 1500)); // the snapshot, and the compiler
     const looking = setInterval(() => stream.document, 33);
     patches = 0;
-    const begin = performance.now(), used = process.cpuUsage();
-    await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+    const begin = performance.now(),
+      used = process.cpuUsage();
+    await new Promise(resolve => setTimeout(resolve, seconds * 1000));
     const { user, system } = process.cpuUsage(used);
     const elapsed = (performance.now() - begin) / 1000;
-    console.log(`${name.padEnd(28)} ${Math.round(patches / elapsed)} patches/s  ${((user + system) / 10_000 / elapsed).toFixed(1)} % of one core`);
+    console.log(
+      `${name.padEnd(28)} ${Math.round(patches / elapsed)} patches/s  ${((user + system) / 10_000 / elapsed).toFixed(1)} % of one core`,
+    );
     clearInterval(looking);
     stream.close();
   }

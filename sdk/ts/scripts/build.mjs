@@ -10,6 +10,7 @@ const common = { absWorkingDir: here, bundle: true, format: 'esm', target: 'es20
 await build({ ...common, entryPoints: ['src/index.ts', 'src/api.ts'], outdir: 'dist', sourcemap: true });
 await build({ ...common, entryPoints: ['src/index.ts'], outfile: 'dist/freshet.min.js', minify: true });
 
-const tsc = (...args) => execFileSync(process.execPath, [here + 'node_modules/typescript/bin/tsc', ...args], { cwd: here, stdio: 'inherit' });
+const tsc = (...args) =>
+  execFileSync(process.execPath, [here + 'node_modules/typescript/bin/tsc', ...args], { cwd: here, stdio: 'inherit' });
 tsc('--noEmit');
 tsc('-p', 'tsconfig.build.json');

@@ -4,37 +4,40 @@ import { start } from '../test/freshet.mjs';
 
 const file = new URL('../src/operations.ts', import.meta.url);
 
-const camel = (id) => id.replace(/[-_](\w)/g, (_, letter) => letter.toUpperCase());
-const quoted = (name) => (/^[A-Za-z_]\w*$/.test(name) ? name : JSON.stringify(name));
+const camel = id => id.replace(/[-_](\w)/g, (_, letter) => letter.toUpperCase());
+const quoted = name => (/^[A-Za-z_]\w*$/.test(name) ? name : JSON.stringify(name));
 const comment = (text, indent) => (text ? `${indent}/** ${text.replace(/\s*\n\s*/g, ' ').replace(/\*\//g, '* /')} */\n` : '');
 
 /** Schemas of the descriptions by name; equal names mean equal things in all of them, which is checked. */
 const schemas = new Map();
 const names = { Error: 'ErrorBody' }; // that name is taken in JavaScript
-const nameOf = (ref) => names[ref.slice(ref.lastIndexOf('/') + 1)] ?? ref.slice(ref.lastIndexOf('/') + 1);
+const nameOf = ref => names[ref.slice(ref.lastIndexOf('/') + 1)] ?? ref.slice(ref.lastIndexOf('/') + 1);
 
 function type(schema, indent = '') {
   if (!schema || Object.keys(schema).length === 0) return 'unknown';
   if (schema.$ref) return nameOf(schema.$ref);
-  if (schema.oneOf || schema.anyOf) return (schema.oneOf ?? schema.anyOf).map((one) => type(one, indent)).join(' | ');
+  if (schema.oneOf || schema.anyOf) return (schema.oneOf ?? schema.anyOf).map(one => type(one, indent)).join(' | ');
   if ('const' in schema) return JSON.stringify(schema.const);
-  if (schema.enum) return schema.enum.map((one) => JSON.stringify(one)).join(' | ');
+  if (schema.enum) return schema.enum.map(one => JSON.stringify(one)).join(' | ');
   const kinds = [schema.type ?? (schema.properties ? 'object' : undefined)].flat();
-  return kinds.map((kind) => plain(kind, schema, indent)).join(' | ');
+  return kinds.map(kind => plain(kind, schema, indent)).join(' | ');
 }
 
 function plain(kind, schema, indent) {
   switch (kind) {
     case 'integer':
-    case 'number': return 'number';
+    case 'number':
+      return 'number';
     case 'string':
     case 'boolean':
-    case 'null': return kind;
+    case 'null':
+      return kind;
     case 'array': {
       const item = type(schema.items, indent);
       return item.includes(' | ') ? `(${item})[]` : `${item}[]`;
     }
-    case 'object': return object(schema, indent);
+    case 'object':
+      return object(schema, indent);
   }
   return 'unknown';
 }
@@ -43,9 +46,18 @@ function object(schema, indent) {
   const members = Object.entries(schema.properties ?? {});
   if (members.length === 0) return 'Record<string, unknown>';
   const required = schema.required ?? [];
-  return '{\n' + members.map(([name, member]) =>
-    comment(member.description, indent + '  ') +
-    `${indent}  ${quoted(name)}${required.includes(name) ? '' : '?'}: ${type(member, indent + '  ')};\n`).join('') + indent + '}';
+  return (
+    '{\n' +
+    members
+      .map(
+        ([name, member]) =>
+          comment(member.description, indent + '  ') +
+          `${indent}  ${quoted(name)}${required.includes(name) ? '' : '?'}: ${type(member, indent + '  ')};\n`,
+      )
+      .join('') +
+    indent +
+    '}'
+  );
 }
 
 /** The types of one operation's arguments: path parameters by position, then the body, then the rest by name. */
@@ -53,8 +65,8 @@ function signature(operation, path) {
   const args = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => `${camel(name)}: string`);
   const content = operation.requestBody?.content;
   if (content) args.push(`body${operation.requestBody.required ? '' : '?'}: ${type(Object.values(content)[0].schema, '  ')}`);
-  const query = (operation.parameters ?? []).filter((p) => p.in === 'query');
-  if (query.length) args.push(`query?: { ${query.map((p) => `${p.name}?: ${type(p.schema)}`).join('; ')} }`);
+  const query = (operation.parameters ?? []).filter(p => p.in === 'query');
+  if (query.length) args.push(`query?: { ${query.map(p => `${p.name}?: ${type(p.schema)}`).join('; ')} }`);
   const [, answer] = Object.entries(operation.responses).find(([status]) => /^2/.test(status));
   const schema = Object.values(answer.content ?? {})[0]?.schema;
   return `(${args.join(', ')}): Promise<${answer.content ? type(schema, '  ') : 'void'}>`;
@@ -66,7 +78,8 @@ function describe(title, description) {
     if (known && JSON.stringify(known) !== JSON.stringify(schema)) throw new Error(`${name} means two things`);
     schemas.set(names[name] ?? name, schema);
   }
-  const routes = [], methods = [];
+  const routes = [],
+    methods = [];
   for (const [path, operations] of Object.entries(description.paths).sort()) {
     for (const [method, operation] of Object.entries(operations).sort()) {
       const name = camel(operation.operationId);
@@ -74,22 +87,24 @@ function describe(title, description) {
       methods.push(comment(operation.summary ?? operation.description, '  ') + `  ${name}${signature(operation, path)};\n`);
     }
   }
-  return `/** ${description.info.title}. */\nexport interface ${title} {\n${methods.join('')}}\n\n` +
-    `export const ${title.toLowerCase()}Routes: Record<keyof ${title}, string> = {\n${routes.join('')}};\n`;
+  return (
+    `/** ${description.info.title}. */\nexport interface ${title} {\n${methods.join('')}}\n\n` +
+    `export const ${title.toLowerCase()}Routes: Record<keyof ${title}, string> = {\n${routes.join('')}};\n`
+  );
 }
 
 export async function generate() {
   const server = await start();
   try {
-    const read = async (path) => (await fetch(server.gateway + path)).json();
-    const parts = [
-      describe('Management', await read('/api/v1/openapi.json')),
-      describe('Admin', await read('/api/v1/openapi-admin.json')),
-    ];
-    const types = [...schemas].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, schema]) =>
-      comment(schema.description, '') + `export type ${name} = ${type(schema)};\n`);
-    return '// Generated by scripts/generate.mjs from the descriptions that the server gives of its APIs. Do not edit.\n\n' +
-      [...types, ...parts].join('\n');
+    const read = async path => (await fetch(server.gateway + path)).json();
+    const parts = [describe('Management', await read('/api/v1/openapi.json')), describe('Admin', await read('/api/v1/openapi-admin.json'))];
+    const types = [...schemas]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, schema]) => comment(schema.description, '') + `export type ${name} = ${type(schema)};\n`);
+    return (
+      '// Generated by scripts/generate.mjs from the descriptions that the server gives of its APIs. Do not edit.\n\n' +
+      [...types, ...parts].join('\n')
+    );
   } finally {
     await server.stop();
   }

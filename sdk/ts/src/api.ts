@@ -86,5 +86,10 @@ async function send(server: string, path: string, init: RequestInit): Promise<Re
   if (response.ok) return response;
   const said = (await response.json().catch(() => ({}))) as { message?: string; errors?: { field: string; message: string }[] };
   const seconds = Number(response.headers.get('Retry-After'));
-  throw new APIError(response.status, said.message ?? `The server answered ${response.status}`, said.errors, seconds > 0 ? seconds : undefined);
+  throw new APIError(
+    response.status,
+    said.message ?? `The server answered ${response.status}`,
+    said.errors,
+    seconds > 0 ? seconds : undefined,
+  );
 }

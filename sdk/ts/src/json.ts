@@ -2,9 +2,7 @@
 export type JSONValue = null | boolean | number | string | JSONValue[] | { [member: string]: JSONValue };
 
 /** One operation of a patch. Freshet sends no others. */
-export type Operation =
-  | { op: 'add' | 'replace'; path: string; value: unknown }
-  | { op: 'remove'; path: string };
+export type Operation = { op: 'add' | 'replace'; path: string; value: unknown } | { op: 'remove'; path: string };
 
 type Container = unknown[] | Record<string, unknown>;
 

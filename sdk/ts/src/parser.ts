@@ -44,7 +44,8 @@ export class Parser {
   #line(line: string): void {
     if (line === '') this.#dispatch();
     else if (line.startsWith('data: ')) this.#field('data', line.slice(6));
-    else if (line[0] !== ':') { // which begins a comment: a heartbeat, or padding
+    else if (line[0] !== ':') {
+      // which begins a comment: a heartbeat, or padding
       const colon = line.indexOf(':');
       this.#field(colon < 0 ? line : line.slice(0, colon), colon < 0 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1));
     }

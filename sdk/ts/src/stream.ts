@@ -179,7 +179,7 @@ export class Stream<T> implements AsyncIterable<StreamEvent<T>> {
 
   #link(watch: Watch): Link {
     return {
-      ask: (transport) => ask(this.#to, this.#options, transport, this.#id),
+      ask: transport => ask(this.#to, this.#options, transport, this.#id),
       open: () => {
         watch.alive(false);
         this.#advice = undefined;
@@ -194,7 +194,7 @@ export class Stream<T> implements AsyncIterable<StreamEvent<T>> {
           this.#startOver(error as Error);
         }
       },
-      retry: (milliseconds) => (this.#advice = milliseconds),
+      retry: milliseconds => (this.#advice = milliseconds),
       waiting: () => {
         watch.pause();
         this.#become('waiting');
@@ -217,7 +217,14 @@ export class Stream<T> implements AsyncIterable<StreamEvent<T>> {
       const after = this.#live.patch(patch);
       const look = () => this.#look(after);
       this.#id = id || this.#id;
-      this.#send({ type: 'patch', patch, id: this.#id, get document() { return look() as T; } });
+      this.#send({
+        type: 'patch',
+        patch,
+        id: this.#id,
+        get document() {
+          return look() as T;
+        },
+      });
     } else if (event === 'snapshot' || event === 'data') {
       this.#live.replace(value);
       this.#whole = true;

@@ -38,7 +38,7 @@ export class Unsupported extends Error {}
 const eventSource: Transport = async (link, signal) => {
   const { url } = await link.ask('eventsource');
   if (signal.aborted) return;
-  await new Promise<void>((resolve) => {
+  await new Promise<void>(resolve => {
     const source = new EventSource(url);
     let last = true; // the next failure is the last one
     const end = () => {
@@ -52,7 +52,7 @@ const eventSource: Transport = async (link, signal) => {
       link.open();
     };
     for (const event of ['snapshot', 'data', 'patch', 'error']) {
-      source.addEventListener(event, (e) => {
+      source.addEventListener(event, e => {
         const { data, lastEventId } = e as MessageEvent<string | undefined>;
         if (data !== undefined) {
           link.alive();
@@ -78,7 +78,7 @@ const fetchStream: Transport = async (link, signal) => {
   link.open();
   const parser = new Parser(
     ({ event, id, data }) => link.event(event, id, () => JSON.parse(data)),
-    (milliseconds) => link.retry(milliseconds),
+    milliseconds => link.retry(milliseconds),
   );
   const text = new TextDecoder();
   const reader = response.body.getReader();
@@ -127,7 +127,7 @@ async function request(link: Link, transport: TransportName, signal: AbortSignal
 
 /** Waits, or until the signal is aborted. */
 export function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
+  return new Promise(resolve => {
     if (signal.aborted) return resolve();
     const done = () => {
       clearTimeout(timer);

@@ -20,14 +20,34 @@ before(async () => {
   app = await api.createApp({ name: 'Browser' });
   browser = await chromium.launch({
     executablePath: process.env.FRESHET_TEST_CHROMIUM || '/usr/bin/chromium',
-    args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-      '--disable-component-update', '--disable-sync'],
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
   });
   bundles['/freshet.min.js'] = readFileSync(root + 'dist/freshet.min.js', 'utf8');
-  for (const [path, entry] of [['/react.js', 'examples/react/main.tsx'], ['/vue.js', 'examples/vue/main.ts']]) {
+  for (const [path, entry] of [
+    ['/react.js', 'examples/react/main.tsx'],
+    ['/vue.js', 'examples/vue/main.ts'],
+  ]) {
     const { outputFiles } = await build({
-      absWorkingDir: root, entryPoints: [entry], bundle: true, format: 'esm', write: false, target: 'es2022',
-      define: { 'process.env.NODE_ENV': '"production"', __VUE_OPTIONS_API__: 'true', __VUE_PROD_DEVTOOLS__: 'false', __VUE_PROD_HYDRATION_MISMATCH_DETAILS__: 'false' },
+      absWorkingDir: root,
+      entryPoints: [entry],
+      bundle: true,
+      format: 'esm',
+      write: false,
+      target: 'es2022',
+      define: {
+        'process.env.NODE_ENV': '"production"',
+        __VUE_OPTIONS_API__: 'true',
+        __VUE_PROD_DEVTOOLS__: 'false',
+        __VUE_PROD_HYDRATION_MISMATCH_DETAILS__: 'false',
+      },
     });
     bundles[path] = outputFiles[0].text;
   }
@@ -37,7 +57,7 @@ before(async () => {
     const script = pathname === '/' ? '' : `<script type="module" src="${pathname}.js"></script>`;
     response.setHeader('Content-Type', 'text/html').end(`<!doctype html><title>test</title><div id="app"></div>${script}`);
   }).listen(0, '127.0.0.1');
-  await new Promise((listening) => pages.once('listening', listening));
+  await new Promise(listening => pages.once('listening', listening));
 });
 
 after(async () => {
@@ -47,7 +67,7 @@ after(async () => {
   await server?.stop();
 });
 
-const at = (path) => `http://127.0.0.1:${pages.address().port}${path}`;
+const at = path => `http://127.0.0.1:${pages.address().port}${path}`;
 const topicOf = () => api.createTopic(app.id, { name: 'A topic', publisher: { type: 'http-post', config: {} } });
 const send = (topic, body) => publish(topic.id, body, { server: server.gateway, key: app.publisher_key });
 
@@ -56,9 +76,9 @@ async function buffering(t) {
   const reached = [];
   const proxy = createServer((request, response) => {
     reached.push(request.headers['x-sd-transport'] ?? request.headers.accept);
-    const up = forward(server.subscriber + request.url, { method: request.method, headers: request.headers }, (answer) => {
+    const up = forward(server.subscriber + request.url, { method: request.method, headers: request.headers }, answer => {
       const chunks = [];
-      answer.on('data', (chunk) => chunks.push(chunk));
+      answer.on('data', chunk => chunks.push(chunk));
       answer.on('error', () => {});
       answer.on('end', () => response.writeHead(answer.statusCode, answer.headers).end(Buffer.concat(chunks)));
     });
@@ -66,7 +86,7 @@ async function buffering(t) {
     up.on('error', () => response.destroy());
     up.end();
   }).listen(0, '127.0.0.1');
-  await new Promise((listening) => proxy.once('listening', listening));
+  await new Promise(listening => proxy.once('listening', listening));
   t.after(() => {
     proxy.closeAllConnections();
     proxy.close();
@@ -80,27 +100,30 @@ async function follow(t, topic, options = {}) {
   page.setDefaultTimeout(120_000); // for what never comes
   t.after(() => page.close());
   const problems = [];
-  page.on('pageerror', (error) => problems.push(String(error)));
+  page.on('pageerror', error => problems.push(String(error)));
   await page.goto(at('/'));
-  await page.evaluate(async ([id, options]) => {
-    const { subscribe } = await import('/freshet.min.js');
-    window.events = [];
-    window.stream = subscribe(id, options);
-    for (const type of ['snapshot', 'patch']) stream.on(type, () => events.push(type));
-    stream.on('error', ({ code, message }) => events.push(`error ${code} ${message}`));
-    stream.on('state', (state) => events.push(state));
-  }, [topic.id, { server: server.subscriber, key: app.subscriber_key, ...options }]);
+  await page.evaluate(
+    async ([id, options]) => {
+      const { subscribe } = await import('/freshet.min.js');
+      window.events = [];
+      window.stream = subscribe(id, options);
+      for (const type of ['snapshot', 'patch']) stream.on(type, () => events.push(type));
+      stream.on('error', ({ code, message }) => events.push(`error ${code} ${message}`));
+      stream.on('state', state => events.push(state));
+    },
+    [topic.id, { server: server.subscriber, key: app.subscriber_key, ...options }],
+  );
   return {
     page,
     problems,
-    holds: (want) => page.waitForFunction((want) => JSON.stringify(window.stream.document) === want, JSON.stringify(want)),
+    holds: want => page.waitForFunction(want => JSON.stringify(window.stream.document) === want, JSON.stringify(want)),
     now: () => page.evaluate(() => ({ transport: stream.transport, state: stream.state, events })),
   };
 }
 
 for (const transport of ['eventsource', 'fetch', 'long-poll']) {
   for (const options of [{}, { compress: true }, { mode: 'snapshot' }]) {
-    test(`Chromium follows by ${transport} ${JSON.stringify(options)}`, async (t) => {
+    test(`Chromium follows by ${transport} ${JSON.stringify(options)}`, async t => {
       const topic = await topicOf();
       await send(topic, { n: 0 });
       const { holds, now, problems } = await follow(t, topic, { ...options, transport });
@@ -115,17 +138,20 @@ for (const transport of ['eventsource', 'fetch', 'long-poll']) {
   }
 }
 
-test('EventSource is the first choice, and fetch when headers are to be sent', async (t) => {
+test('EventSource is the first choice, and fetch when headers are to be sent', async t => {
   const topic = await topicOf();
   await send(topic, 1);
-  for (const [options, transport] of [[{}, 'eventsource'], [{ headers: { 'X-Custom': '1' } }, 'fetch']]) {
+  for (const [options, transport] of [
+    [{}, 'eventsource'],
+    [{ headers: { 'X-Custom': '1' } }, 'fetch'],
+  ]) {
     const { holds, now } = await follow(t, topic, options);
     await holds(1);
     assert.equal((await now()).transport, transport);
   }
 });
 
-test('behind a proxy that buffers, the stream finds its way down to long polling by itself', async (t) => {
+test('behind a proxy that buffers, the stream finds its way down to long polling by itself', async t => {
   const topic = await topicOf();
   await send(topic, { n: 0 });
   const proxy = await buffering(t);
@@ -138,7 +164,7 @@ test('behind a proxy that buffers, the stream finds its way down to long polling
   assert.ok(proxy.reached.includes('text/event-stream') && proxy.reached.includes('long-poll'), proxy.reached.join());
 });
 
-test('a quiet EventSource gives way to fetch, which sees heartbeats', async (t) => {
+test('a quiet EventSource gives way to fetch, which sees heartbeats', async t => {
   const topic = await topicOf();
   await send(topic, { n: 0 });
   const { page, holds } = await follow(t, topic, { patience: { silence: 1000 } });
@@ -149,14 +175,17 @@ test('a quiet EventSource gives way to fetch, which sees heartbeats', async (t) 
 });
 
 for (const transport of ['eventsource', 'fetch', 'long-poll']) {
-  test(`an error of the server is told apart from one of the network, by ${transport}`, async (t) => {
+  test(`an error of the server is told apart from one of the network, by ${transport}`, async t => {
     const { page, now } = await follow(t, { id: 'nowhere' }, { transport });
     await page.waitForFunction(() => window.stream.state === 'closed');
-    assert.match((await now()).events.find((event) => event.startsWith('error')), /^error 40401/);
+    assert.match(
+      (await now()).events.find(event => event.startsWith('error')),
+      /^error 40401/,
+    );
   });
 }
 
-test('a restart of the server goes by', async (t) => {
+test('a restart of the server goes by', async t => {
   const topic = await topicOf();
   await send(topic, { n: 0 });
   const streams = [];
@@ -171,7 +200,7 @@ test('a restart of the server goes by', async (t) => {
   }
 });
 
-test('requests are signed with Web Crypto', async (t) => {
+test('requests are signed with Web Crypto', async t => {
   const signed = await api.createApp({ name: 'Signed', client_request_signature_enabled: true });
   const topic = await api.createTopic(signed.id, { name: 'A topic', publisher: { type: 'http-post', config: {} } });
   await publish(topic.id, 'signed', { server: server.gateway, key: signed.publisher_key });
@@ -182,18 +211,28 @@ test('requests are signed with Web Crypto', async (t) => {
 });
 
 for (const framework of ['react', 'vue']) {
-  test(`the ${framework} example renders what is live`, async (t) => {
+  test(`the ${framework} example renders what is live`, async t => {
     const topic = await topicOf();
     const page = await browser.newPage();
     page.setDefaultTimeout(120_000);
     t.after(() => page.close());
     const problems = [];
-    page.on('pageerror', (error) => problems.push(String(error)));
+    page.on('pageerror', error => problems.push(String(error)));
     await page.goto(at(`/${framework}?topic=${topic.id}&server=${encodeURIComponent(server.subscriber)}`));
-    const shows = (text) => page.waitForFunction((text) => document.querySelector('#app').innerText.trim() === text, text);
-    await send(topic, { quotes: [{ symbol: 'ACME', price: 1 }, { symbol: 'INIT', price: 2 }] });
+    const shows = text => page.waitForFunction(text => document.querySelector('#app').innerText.trim() === text, text);
+    await send(topic, {
+      quotes: [
+        { symbol: 'ACME', price: 1 },
+        { symbol: 'INIT', price: 2 },
+      ],
+    });
     await shows('ACME 1\nINIT 2');
-    await send(topic, { quotes: [{ symbol: 'ACME', price: 3 }, { symbol: 'INIT', price: 2 }] });
+    await send(topic, {
+      quotes: [
+        { symbol: 'ACME', price: 3 },
+        { symbol: 'INIT', price: 2 },
+      ],
+    });
     await shows('ACME 3\nINIT 2');
     await api.deleteTopic(topic.id);
     await page.waitForFunction(() => document.querySelector('#app').innerText.length > 0);

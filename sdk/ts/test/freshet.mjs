@@ -26,15 +26,31 @@ const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/
 /** Starts a server on free ports; given one that ran before, in its place. */
 export async function start(before) {
   const data = before?.data ?? mkdtempSync(join(tmpdir(), 'freshet-data-'));
-  const at = (address) => address?.replace('http://', '') ?? '127.0.0.1:0';
-  const child = spawn(program(), ['serve', '--log-format', 'json', '--data', data, '--drain-timeout', '1s',
-    '--gateway-listen', at(before?.gateway), '--subscriber-listen', at(before?.subscriber), '--admin-listen', '127.0.0.1:0'],
-    { stdio: ['ignore', 'ignore', 'pipe'], env });
-  const exited = new Promise((resolve) => child.once('exit', resolve));
+  const at = address => address?.replace('http://', '') ?? '127.0.0.1:0';
+  const child = spawn(
+    program(),
+    [
+      'serve',
+      '--log-format',
+      'json',
+      '--data',
+      data,
+      '--drain-timeout',
+      '1s',
+      '--gateway-listen',
+      at(before?.gateway),
+      '--subscriber-listen',
+      at(before?.subscriber),
+      '--admin-listen',
+      '127.0.0.1:0',
+    ],
+    { stdio: ['ignore', 'ignore', 'pipe'], env },
+  );
+  const exited = new Promise(resolve => child.once('exit', resolve));
   let said = '';
   const ready = await new Promise((resolve, reject) => {
     exited.then(() => reject(new Error(`the server ended:\n${said}`)));
-    createInterface({ input: child.stderr }).on('line', (line) => {
+    createInterface({ input: child.stderr }).on('line', line => {
       said += line + '\n';
       try {
         const fields = JSON.parse(line);

@@ -7,17 +7,18 @@ import { random } from './random.mjs';
 
 const { applyWith } = await load('json');
 
-const escape = (name) => name.replace(/~/g, '~0').replace(/\//g, '~1');
+const escape = name => name.replace(/~/g, '~0').replace(/\//g, '~1');
 
 /** A patch that fits the document: random operations, each at a place that is there. */
 function patchFor(document, r) {
   const patch = [];
   let now = structuredClone(document);
   for (let n = 1 + r.below(4); n > 0; n--) {
-    let path = '', at = now;
+    let path = '',
+      at = now;
     for (;;) {
       const keys = typeof at === 'object' && at !== null ? Object.keys(at) : [];
-      const inside = keys.filter((key) => typeof at[key] === 'object' && at[key] !== null);
+      const inside = keys.filter(key => typeof at[key] === 'object' && at[key] !== null);
       if (inside.length === 0 || r.below(3) === 0) break;
       const key = inside[r.below(inside.length)];
       path += '/' + escape(key);
@@ -26,8 +27,15 @@ function patchFor(document, r) {
     if (typeof at !== 'object' || at === null) break;
     const keys = Object.keys(at);
     const add = keys.length === 0 || r.below(2) === 0;
-    const key = !add ? keys[r.below(keys.length)] : Array.isArray(at) ? [String(r.below(at.length + 1)), '-'][r.below(2)] : r.names[r.below(r.names.length)];
-    const operation = { path: `${path}/${escape(key)}`, ...(add || r.below(2) ? { op: add ? 'add' : 'replace', value: r.value(2) } : { op: 'remove' }) };
+    const key = !add
+      ? keys[r.below(keys.length)]
+      : Array.isArray(at)
+        ? [String(r.below(at.length + 1)), '-'][r.below(2)]
+        : r.names[r.below(r.names.length)];
+    const operation = {
+      path: `${path}/${escape(key)}`,
+      ...(add || r.below(2) ? { op: add ? 'add' : 'replace', value: r.value(2) } : { op: 'remove' }),
+    };
     patch.push(operation);
     now = applyPatch(now, [structuredClone(operation)]);
   }
@@ -53,33 +61,44 @@ test('patches give what fast-json-patch gives, and leave the old document as it 
   assert.ok(compared > 1500, `only ${compared} compared`);
 });
 
-for (const odd of [false, true]) test(`objects with thousands of members are patched like others${odd ? ', __proto__ included' : ''}`, () => {
-  let document = JSON.parse(`{${Array.from({ length: 2000 }, (_, i) => `"${i % 3 ? 'k' + i : i}":{"n":${i}}`).join()}${odd ? ',"__proto__":{"n":-1}' : ''}}`);
-  const want = new Map(Object.entries(document));
-  const names = new WeakMap(), r = random(7);
-  for (let n = 0; n < 120; n++) {
-    const before = document, text = n % 40 === 0 ? JSON.stringify(before) : '';
-    const key = odd && n % 10 === 9 && want.has('__proto__') ? '__proto__' : [...want.keys()][r.below(want.size)];
-    const patch = [
-      [{ op: 'replace', path: `/${key}/n`, value: n }],
-      [{ op: 'replace', path: `/${key}`, value: { n } }],
-      [{ op: 'add', path: `/new${n}`, value: { n } }, { op: 'replace', path: `/new${n}/n`, value: -n }],
-      [{ op: 'remove', path: `/${key}` }],
-    ][n % 4];
-    if (n % 4 === 2) want.set(`new${n}`, { n: -n });
-    else if (n % 4 === 3) want.delete(key);
-    else want.set(key, { n });
-    document = n % 5 ? applyWith(names, before, patch) : applyPatch(before, patch);
-    if (text) assert.equal(JSON.stringify(before), text);
-    assert.deepEqual(Object.keys(document).length, want.size, `after patch ${n}`);
-  }
-  for (const [key, value] of want) assert.deepEqual(Object.getOwnPropertyDescriptor(document, key)?.value, value, key);
-  assert.equal(Object.getPrototypeOf(document), Object.prototype);
-});
+for (const odd of [false, true])
+  test(`objects with thousands of members are patched like others${odd ? ', __proto__ included' : ''}`, () => {
+    let document = JSON.parse(
+      `{${Array.from({ length: 2000 }, (_, i) => `"${i % 3 ? 'k' + i : i}":{"n":${i}}`).join()}${odd ? ',"__proto__":{"n":-1}' : ''}}`,
+    );
+    const want = new Map(Object.entries(document));
+    const names = new WeakMap(),
+      r = random(7);
+    for (let n = 0; n < 120; n++) {
+      const before = document,
+        text = n % 40 === 0 ? JSON.stringify(before) : '';
+      const key = odd && n % 10 === 9 && want.has('__proto__') ? '__proto__' : [...want.keys()][r.below(want.size)];
+      const patch = [
+        [{ op: 'replace', path: `/${key}/n`, value: n }],
+        [{ op: 'replace', path: `/${key}`, value: { n } }],
+        [
+          { op: 'add', path: `/new${n}`, value: { n } },
+          { op: 'replace', path: `/new${n}/n`, value: -n },
+        ],
+        [{ op: 'remove', path: `/${key}` }],
+      ][n % 4];
+      if (n % 4 === 2) want.set(`new${n}`, { n: -n });
+      else if (n % 4 === 3) want.delete(key);
+      else want.set(key, { n });
+      document = n % 5 ? applyWith(names, before, patch) : applyPatch(before, patch);
+      if (text) assert.equal(JSON.stringify(before), text);
+      assert.deepEqual(Object.keys(document).length, want.size, `after patch ${n}`);
+    }
+    for (const [key, value] of want) assert.deepEqual(Object.getOwnPropertyDescriptor(document, key)?.value, value, key);
+    assert.equal(Object.getPrototypeOf(document), Object.prototype);
+  });
 
 test('branches that a patch does not touch are the same objects', () => {
   const before = { rows: [{ id: 1 }, { id: 2 }], users: { ada: { age: 36 } } };
-  const after = applyPatch(before, [{ op: 'replace', path: '/rows/1/id', value: 3 }, { op: 'add', path: '/rows/1/new', value: true }]);
+  const after = applyPatch(before, [
+    { op: 'replace', path: '/rows/1/id', value: 3 },
+    { op: 'add', path: '/rows/1/new', value: true },
+  ]);
   assert.deepEqual(after, { rows: [{ id: 1 }, { id: 3, new: true }], users: { ada: { age: 36 } } });
   assert.equal(after.users, before.users);
   assert.equal(after.rows[0], before.rows[0]);
@@ -89,7 +108,10 @@ test('branches that a patch does not touch are the same objects', () => {
 
 test('a member called __proto__ is a member like others', () => {
   const before = JSON.parse('{"__proto__": {"a": 1}, "b": 2}');
-  const after = applyPatch(before, [{ op: 'replace', path: '/__proto__/a', value: 5 }, { op: 'add', path: '/c', value: 3 }]);
+  const after = applyPatch(before, [
+    { op: 'replace', path: '/__proto__/a', value: 5 },
+    { op: 'add', path: '/c', value: 3 },
+  ]);
   assert.equal(JSON.stringify(after), '{"__proto__":{"a":5},"b":2,"c":3}');
   assert.equal(Object.getPrototypeOf(after), Object.prototype);
   assert.throws(() => applyPatch({}, [{ op: 'add', path: '/__proto__/polluted', value: true }]));
@@ -100,10 +122,17 @@ test('a member called __proto__ is a member like others', () => {
 test('a patch that does not fit is refused, and the document stays', () => {
   const document = { list: [1, 2], text: 'x' };
   for (const operation of [
-    { op: 'replace', path: '/nowhere', value: 1 }, { op: 'remove', path: '/nowhere' }, { op: 'replace', path: '/list/3', value: 1 },
-    { op: 'remove', path: '/list/-' }, { op: 'add', path: '/list/4', value: 1 }, { op: 'add', path: '/list/01', value: 1 },
-    { op: 'add', path: '/text/0', value: 1 }, { op: 'add', path: 'list', value: 1 }, { op: 'move', from: '/list', path: '/other' },
-    { op: 'remove', path: '' }, { op: 'add', path: '/toString/x', value: 1 },
+    { op: 'replace', path: '/nowhere', value: 1 },
+    { op: 'remove', path: '/nowhere' },
+    { op: 'replace', path: '/list/3', value: 1 },
+    { op: 'remove', path: '/list/-' },
+    { op: 'add', path: '/list/4', value: 1 },
+    { op: 'add', path: '/list/01', value: 1 },
+    { op: 'add', path: '/text/0', value: 1 },
+    { op: 'add', path: 'list', value: 1 },
+    { op: 'move', from: '/list', path: '/other' },
+    { op: 'remove', path: '' },
+    { op: 'add', path: '/toString/x', value: 1 },
   ]) {
     assert.throws(() => applyPatch(document, [{ op: 'add', path: '/list/-', value: 3 }, operation]), undefined, JSON.stringify(operation));
     assert.deepEqual(document, { list: [1, 2], text: 'x' });

@@ -14,7 +14,10 @@ test('whoever looks, whenever, sees the document as it was after each patch', ()
     live.replace(document);
     const views = [];
     for (let n = 1; n < 600; n++) {
-      const patch = [{ op: 'replace', path: '/n', value: n }, { op: 'add', path: '/list/0', value: { n } }];
+      const patch = [
+        { op: 'replace', path: '/n', value: n },
+        { op: 'add', path: '/list/0', value: { n } },
+      ];
       if (n > 5) patch.push({ op: 'remove', path: '/list/5' }, { op: 'replace', path: '/list/2/n', value: -n });
       document = applyPatch(document, patch);
       views.push([document, live.patch(patch)]);

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { current, generate } from '../scripts/generate.mjs';
 import { start } from './freshet.mjs';
 
-const read = (path) => readFileSync(new URL(path, import.meta.url), 'utf8');
+const read = path => readFileSync(new URL(path, import.meta.url), 'utf8');
 
 test('what a page has to load is under 8 KB', () => {
   const size = gzipSync(read('../dist/freshet.min.js'), { level: 9 }).length;
@@ -31,7 +31,7 @@ test('publish knows everything that the description of publishing does', async (
     const known = [];
     for (const [path, operations] of Object.entries(paths)) {
       for (const [method, { parameters, requestBody }] of Object.entries(operations)) {
-        known.push([method, path, parameters.map((p) => p.name), Object.keys(requestBody.content)]);
+        known.push([method, path, parameters.map(p => p.name), Object.keys(requestBody.content)]);
       }
     }
     const parameters = ['topic_id', 'If-Match', 'Idempotency-Key', 'Content-Encoding'];

@@ -5,13 +5,19 @@ import { load } from './load.mjs';
 const { Parser } = await load('parser');
 
 function parse(pieces) {
-  const seen = [], retries = [];
-  const parser = new Parser((message) => seen.push(message), (wait) => retries.push(wait));
+  const seen = [],
+    retries = [];
+  const parser = new Parser(
+    message => seen.push(message),
+    wait => retries.push(wait),
+  );
   for (const piece of pieces) parser.push(piece);
   return { seen, retries };
 }
 
-const text = 'retry: 1500\n:heartbeat\n\nevent: snapshot\ndata: {"a":"é: :"}\nid: e-1\n\nevent: patch\ndata: []\nid: e-2\n\n:\n\ndata:one\ndata: two\n\nid: e-3\n\nevent: cut\ndata: ne';
+const text =
+  'retry: 1500\n:heartbeat\n\nevent: snapshot\ndata: {"a":"é: :"}\nid: e-1\n\nevent: patch\ndata: []\nid: e-2\n\n' +
+  ':\n\ndata:one\ndata: two\n\nid: e-3\n\nevent: cut\ndata: ne';
 const want = [
   { event: 'snapshot', data: '{"a":"é: :"}', id: 'e-1' },
   { event: 'patch', data: '[]', id: 'e-2' },

@@ -18,7 +18,8 @@ before(async () => {
 });
 after(() => server?.stop());
 
-const topicOf = (payload) => api.createTopic(app.id, { name: 'A topic', publisher: { type: 'http-post', config: {}, ...(payload && { payload }) } });
+const topicOf = payload =>
+  api.createTopic(app.id, { name: 'A topic', publisher: { type: 'http-post', config: {}, ...(payload && { payload }) } });
 const send = (topic, body, more) => publish(topic.id, body, { server: server.gateway, key: app.publisher_key, ...more });
 
 function follow(t, topic, options = {}) {
@@ -29,7 +30,7 @@ function follow(t, topic, options = {}) {
 
 for (const transport of ['fetch', 'long-poll']) {
   for (const options of [{}, { compress: true }, { mode: 'snapshot' }]) {
-    test(`a document is followed by ${transport} ${JSON.stringify(options)}`, async (t) => {
+    test(`a document is followed by ${transport} ${JSON.stringify(options)}`, async t => {
       const topic = await topicOf();
       await send(topic, { n: 0, text: 'é\u2028' });
       const stream = follow(t, topic, { transport, ...options });
@@ -37,38 +38,47 @@ for (const transport of ['fetch', 'long-poll']) {
       for (let n = 1; n <= 20; n++) {
         const patched = next(stream, options.mode ?? 'patch');
         await send(topic, { n, text: 'x'.repeat(100), list: [n] });
-        await holds(stream, (document) => document.n === n);
+        await holds(stream, document => document.n === n);
         await patched;
       }
     });
   }
 }
 
-test('only the items asked for are followed', async (t) => {
+test('only the items asked for are followed', async t => {
   const topic = await topicOf({ type: 'item', item_id_path: '.id' });
-  await send(topic, [{ id: 'é,', v: 1 }, { id: 'b', v: 1 }]);
+  await send(topic, [
+    { id: 'é,', v: 1 },
+    { id: 'b', v: 1 },
+  ]);
   const stream = follow(t, topic, { filter: ['b'] });
   assert.deepEqual(await holds(stream, () => true), [{ id: 'b', v: 1 }]);
-  await send(topic, [{ id: 'a', v: 2 }, { id: 'b', v: 2 }]);
+  await send(topic, [
+    { id: 'a', v: 2 },
+    { id: 'b', v: 2 },
+  ]);
   assert.deepEqual(await holds(stream, ([b]) => b.v === 2), [{ id: 'b', v: 2 }]);
 });
 
-test('a stream survives a drain and a kill of the server', async (t) => {
+test('a stream survives a drain and a kill of the server', async t => {
   const topic = await topicOf();
   await send(topic, { n: 1 });
   const stream = follow(t, topic);
   await holds(stream, ({ n }) => n === 1);
-  for (const [n, signal] of [[2, 'SIGTERM'], [3, 'SIGKILL']]) {
-    const waiting = next(stream, 'state', (state) => state === 'waiting');
+  for (const [n, signal] of [
+    [2, 'SIGTERM'],
+    [3, 'SIGKILL'],
+  ]) {
+    const waiting = next(stream, 'state', state => state === 'waiting');
     await server.stop({ signal, keep: true });
     await waiting;
     server = await start(server);
     await send(topic, { n });
-    await holds(stream, (document) => document.n === n);
+    await holds(stream, document => document.n === n);
   }
 });
 
-test('an app that asks for signatures gets them, on every transport', async (t) => {
+test('an app that asks for signatures gets them, on every transport', async t => {
   const signed = await api.createApp({ name: 'Signed', client_request_signature_enabled: true });
   const topic = await api.createTopic(signed.id, { name: 'A topic', publisher: { type: 'http-post', config: {} } });
   await publish(topic.id, [1], { server: server.gateway, key: signed.publisher_key });
@@ -81,12 +91,14 @@ test('an app that asks for signatures gets them, on every transport', async (t) 
   assert.ok(unsigned.sessionId);
 });
 
-test('the URL of a data source is signed with its query, on every transport', async (t) => {
+test('the URL of a data source is signed with its query, on every transport', async t => {
   const source = createServer((request, response) => response.end(JSON.stringify(request.url))).listen(0, '127.0.0.1');
   await once(source, 'listening');
   t.after(() => source.close());
   const { subscriber_key: key, signature_key: signatureKey } = await api.createApp({
-    name: 'Signed sources', client_request_signature_enabled: true, auto_provisioning_allowed: true,
+    name: 'Signed sources',
+    client_request_signature_enabled: true,
+    auto_provisioning_allowed: true,
   });
   const url = `http://127.0.0.1:${source.address().port}/doc?b=%2F&X-Foo=1&a=1`;
   for (const transport of ['fetch', 'long-poll']) {
@@ -98,7 +110,7 @@ test('the URL of a data source is signed with its query, on every transport', as
   }
 });
 
-test('errors end the stream with their code, on every transport', async (t) => {
+test('errors end the stream with their code, on every transport', async t => {
   for (const transport of ['fetch', 'long-poll']) {
     const missing = await next(follow(t, { id: 'nowhere' }, { transport }), 'error');
     assert.deepEqual([missing.code, missing.fatal], [40401, true]);
@@ -107,7 +119,7 @@ test('errors end the stream with their code, on every transport', async (t) => {
   }
 });
 
-test('a deleted topic ends its streams', async (t) => {
+test('a deleted topic ends its streams', async t => {
   const topic = await topicOf();
   await send(topic, 1);
   const stream = follow(t, topic);
@@ -129,11 +141,14 @@ test('the management API is called by name, with errors that say what is wrong',
   await send(topic, [{ op: 'add', path: '/b', value: 2 }], { as: 'json-patch', ifMatch: version });
   await send(topic, { c: 3 }, { as: 'merge-patch' });
   assert.deepEqual(await api.getDocument(topic.id), { a: 1, b: 2, c: 3 });
-  await assert.rejects(send(topic, {}, { ifMatch: version }), (error) => error instanceof APIError && error.status === 412);
-  await assert.rejects(api.createTopic(app.id, { name: '' }), (error) => {
+  await assert.rejects(send(topic, {}, { ifMatch: version }), error => error instanceof APIError && error.status === 412);
+  await assert.rejects(api.createTopic(app.id, { name: '' }), error => {
     assert.ok(error instanceof APIError);
     assert.equal(error.status, 400);
-    assert.ok(error.errors.some(({ field }) => field === 'publisher'), error.message);
+    assert.ok(
+      error.errors.some(({ field }) => field === 'publisher'),
+      error.message,
+    );
     return true;
   });
   assert.equal(await api.deleteTopic(topic.id), undefined);

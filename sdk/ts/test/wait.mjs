@@ -4,8 +4,11 @@ const patience = 120_000;
 /** Resolves with the next value of a stream's event that fits. */
 export function next(stream, type, fits = () => true) {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`no such ${type}; the stream is ${stream.state}, holds ${JSON.stringify(stream.document)}`)), patience);
-    const off = stream.on(type, (value) => {
+    const timer = setTimeout(
+      () => reject(new Error(`no such ${type}; the stream is ${stream.state}, holds ${JSON.stringify(stream.document)}`)),
+      patience,
+    );
+    const off = stream.on(type, value => {
       if (!fits(value)) return;
       clearTimeout(timer);
       off();
@@ -21,12 +24,14 @@ export function holds(stream, fits) {
     const offs = [];
     const timer = setTimeout(() => reject(new Error(`the stream is ${stream.state}, holds ${JSON.stringify(stream.document)}`)), patience);
     for (const type of ['snapshot', 'patch']) {
-      offs.push(stream.on(type, ({ document }) => {
-        if (!fits(document)) return;
-        clearTimeout(timer);
-        for (const off of offs) off();
-        resolve(document);
-      }));
+      offs.push(
+        stream.on(type, ({ document }) => {
+          if (!fits(document)) return;
+          clearTimeout(timer);
+          for (const off of offs) off();
+          resolve(document);
+        }),
+      );
     }
   });
 }

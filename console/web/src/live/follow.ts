@@ -23,9 +23,21 @@ export interface Version {
 }
 
 /** What the viewer has seen, second by second. */
-export interface Second { at: number; events: number; bytes: number; full: number; slowest: number }
+export interface Second {
+  at: number;
+  events: number;
+  bytes: number;
+  full: number;
+  slowest: number;
+}
 
-export interface Totals { events: number; patches: number; bytes: number; full: number; since: number }
+export interface Totals {
+  events: number;
+  patches: number;
+  bytes: number;
+  full: number;
+  since: number;
+}
 
 const mostVersions = 2000;
 const mostCost = 4_000_000; // slots of eight bytes, about
@@ -35,14 +47,22 @@ const hotFor = 1600; // ms; the stylesheet fades as long
 const mostQueued = 5000; // events, before they are taken in at once
 const soonMs = 250; // by then events are taken in, frame or not
 
-/** Whether an event id is at or behind another in one history: "<epoch>-<version>". What comes fast is delivered together, under the last id. */
+/**
+ * Whether an event id is at or behind another in one history: "<epoch>-<version>". What comes fast is delivered together, under the last
+ * id.
+ */
 function reaches(id: string, wanted: string): boolean {
-  const [epoch, n] = id.split('-'), [of, least] = wanted.split('-');
-  return id === wanted || epoch === of && Number(n) >= Number(least);
+  const [epoch, n] = id.split('-'),
+    [of, least] = wanted.split('-');
+  return id === wanted || (epoch === of && Number(n) >= Number(least));
 }
 
 /** When a path was last touched, how, and how often: the last restarts the fading. */
-export interface Heat { at: number; kind: Touch['kind']; times: number }
+export interface Heat {
+  at: number;
+  kind: Touch['kind'];
+  times: number;
+}
 
 export class Follow {
   readonly state = signal<State>({ is: 'connecting' });
@@ -75,20 +95,30 @@ export class Follow {
 
   constructor(private where: Where) {
     this.open();
-    this.clock = setInterval(() => { this.second(Date.now()); this.beat.value++; this.tick.value++; }, 1000);
+    this.clock = setInterval(() => {
+      this.second(Date.now());
+      this.beat.value++;
+      this.tick.value++;
+    }, 1000);
   }
 
   open(where = this.where): void {
     this.where = where;
     this.stream?.close();
-    this.stream = new Stream(where, e => this.take(e), s => {
-      const now = this.state.value;
-      if (s.is !== now.is || s.is === 'failed' || 'why' in s && s.why !== ('why' in now ? now.why : undefined)) this.state.value = s;
-    });
+    this.stream = new Stream(
+      where,
+      e => this.take(e),
+      s => {
+        const now = this.state.value;
+        if (s.is !== now.is || s.is === 'failed' || ('why' in s && s.why !== ('why' in now ? now.why : undefined))) this.state.value = s;
+      },
+    );
   }
 
   /** Does not wait until it is time to try again. */
-  hurry(): void { this.stream?.hurry(); }
+  hurry(): void {
+    this.stream?.hurry();
+  }
 
   close(): void {
     this.closed = true;
@@ -97,7 +127,9 @@ export class Follow {
     this.stream?.close();
   }
 
-  get newest(): Version | undefined { return this.versions[this.versions.length - 1]; }
+  get newest(): Version | undefined {
+    return this.versions[this.versions.length - 1];
+  }
 
   /** The version to show: the pinned one, else the newest. */
   shown(): Version | undefined {
@@ -120,7 +152,9 @@ export class Follow {
   }
 
   /** What polling at an interval would have transferred. */
-  polled(everyMs: number): number { return this.byteSeconds * 1000 / everyMs; }
+  polled(everyMs: number): number {
+    return (this.byteSeconds * 1000) / everyMs;
+  }
 
   private take(e: Incoming): void {
     this.queue.push(e);
@@ -154,8 +188,18 @@ export class Follow {
     if (this.astray && e.event === 'patch') return;
     const before = this.newest;
     const v: Version = {
-      n: this.count++, id: e.id, event: e.event, bytes: e.bytes, at: e.at, ops: [], touches: [],
-      doc: before?.doc ?? null, hasDoc: before?.hasDoc ?? false, docBytes: before?.docBytes ?? 0, error: '', cost: 8 + e.bytes / 4,
+      n: this.count++,
+      id: e.id,
+      event: e.event,
+      bytes: e.bytes,
+      at: e.at,
+      ops: [],
+      touches: [],
+      doc: before?.doc ?? null,
+      hasDoc: before?.hasDoc ?? false,
+      docBytes: before?.docBytes ?? 0,
+      error: '',
+      cost: 8 + e.bytes / 4,
     };
     try {
       const data = parse(e.data);
@@ -188,7 +232,8 @@ export class Follow {
 
   private account(v: Version): void {
     if (v.event === 'error') return;
-    const s = this.second(v.at), full = v.event === 'patch' ? v.docBytes + frameBytes : v.bytes;
+    const s = this.second(v.at),
+      full = v.event === 'patch' ? v.docBytes + frameBytes : v.bytes;
     this.totals.events++;
     if (v.event === 'patch') this.totals.patches++;
     this.totals.bytes += v.bytes;
@@ -210,13 +255,16 @@ export class Follow {
   }
 
   private shift(op: Op): void {
-    const cut = op.path.lastIndexOf('/'), index = Number(op.path.slice(cut + 1));
+    const cut = op.path.lastIndexOf('/'),
+      index = Number(op.path.slice(cut + 1));
     if (!Number.isInteger(index)) return;
-    const parent = op.path.slice(0, cut + 1), by = op.op === 'add' ? 1 : -1;
+    const parent = op.path.slice(0, cut + 1),
+      by = op.op === 'add' ? 1 : -1;
     const moved: [string, Heat][] = [];
     for (const [path, h] of this.heat) {
       if (!path.startsWith(parent)) continue;
-      const rest = path.slice(parent.length), end = rest.indexOf('/');
+      const rest = path.slice(parent.length),
+        end = rest.indexOf('/');
       const at = Number(end < 0 ? rest : rest.slice(0, end));
       if (!Number.isInteger(at) || at < index) continue;
       this.heat.delete(path);
@@ -242,11 +290,14 @@ export class Follow {
   /** The current second, after accounting for the time that has passed. */
   private second(now: number): Second {
     const newest = this.newest;
-    if (newest && now > this.lastTick) this.byteSeconds += newest.docBytes * (now - this.lastTick) / 1000;
+    if (newest && now > this.lastTick) this.byteSeconds += (newest.docBytes * (now - this.lastTick)) / 1000;
     this.lastTick = Math.max(now, this.lastTick);
     const at = Math.floor(this.lastTick / 1000);
     let last: Second | undefined = this.seconds[this.seconds.length - 1];
-    if (last && at - last.at > mostSeconds) { this.seconds = []; last = undefined; }
+    if (last && at - last.at > mostSeconds) {
+      this.seconds = [];
+      last = undefined;
+    }
     for (let t = last ? last.at + 1 : at; t <= at; t++) this.seconds.push({ at: t, events: 0, bytes: 0, full: 0, slowest: 0 });
     if (this.seconds.length > mostSeconds) this.seconds.splice(0, this.seconds.length - mostSeconds);
     return this.seconds[this.seconds.length - 1]!;

@@ -2,7 +2,9 @@
 // numbers that a double cannot hold are kept as their text.
 
 /** A number that JavaScript would round. */
-export class Exact { constructor(readonly text: string) {} }
+export class Exact {
+  constructor(readonly text: string) {}
+}
 
 export type Json = null | boolean | number | string | Exact | Json[] | { [key: string]: Json };
 export type Container = Json[] | { [key: string]: Json };
@@ -14,7 +16,7 @@ const suspicious = /[0-9.]{16}|[0-9][eE]|-0(?:\.0*)?(?![0-9.])/;
 
 /** Parses one JSON value, exactly. */
 export function parse(text: string): Json {
-  return suspicious.test(text) ? new Parser(text).whole() : JSON.parse(text) as Json;
+  return suspicious.test(text) ? new Parser(text).whole() : (JSON.parse(text) as Json);
 }
 
 function exactly(text: string): number | Exact {
@@ -59,12 +61,21 @@ class Parser {
   private value(): Json {
     this.space();
     switch (this.text[this.at]) {
-      case '{': return this.object();
-      case '[': return this.array();
-      case '"': return this.string();
-      case 't': this.at += 4; return true;
-      case 'f': this.at += 5; return false;
-      case 'n': this.at += 4; return null;
+      case '{':
+        return this.object();
+      case '[':
+        return this.array();
+      case '"':
+        return this.string();
+      case 't':
+        this.at += 4;
+        return true;
+      case 'f':
+        this.at += 5;
+        return false;
+      case 'n':
+        this.at += 4;
+        return null;
     }
     const from = this.at;
     while (/[-+.0-9eE]/.test(this.text[this.at] ?? ' ')) this.at++;
@@ -85,7 +96,10 @@ class Parser {
     this.at++;
     for (;;) {
       this.space();
-      if (this.text[this.at] === '}') { this.at++; return out; }
+      if (this.text[this.at] === '}') {
+        this.at++;
+        return out;
+      }
       const key = this.string();
       this.space();
       this.at++; // the colon
@@ -100,7 +114,10 @@ class Parser {
     this.at++;
     for (;;) {
       this.space();
-      if (this.text[this.at] === ']') { this.at++; return out; }
+      if (this.text[this.at] === ']') {
+        this.at++;
+        return out;
+      }
       out.push(this.value());
       this.space();
       if (this.text[this.at] === ',') this.at++;
@@ -112,7 +129,8 @@ class Parser {
 export function print(v: Json, indent = 0, depth = 0): string {
   if (v instanceof Exact) return v.text;
   if (!isContainer(v)) return JSON.stringify(v);
-  const pad = indent ? '\n' + ' '.repeat(indent * (depth + 1)) : '', end = indent ? '\n' + ' '.repeat(indent * depth) : '';
+  const pad = indent ? '\n' + ' '.repeat(indent * (depth + 1)) : '',
+    end = indent ? '\n' + ' '.repeat(indent * depth) : '';
   const colon = indent ? ': ' : ':';
   const parts = Array.isArray(v)
     ? v.map(e => print(e, indent, depth + 1))
@@ -136,7 +154,10 @@ export function size(v: Json): number {
       if (v.length) n--;
     } else {
       let any = 0;
-      for (const k in v) { n += textSize(k) + size(v[k]!) + 2; any = 1; }
+      for (const k in v) {
+        n += textSize(k) + size(v[k]!) + 2;
+        any = 1;
+      }
       n -= any;
     }
     sizes.set(v, n);
@@ -148,8 +169,11 @@ function textSize(s: string): number {
   let n = 2;
   for (let i = 0; i < s.length; i++) {
     const c = s.charCodeAt(i);
-    n += c === 34 || c === 92 || c >= 8 && c <= 13 && c !== 11 ? 2 : c < 32 ? 6 : c < 0x80 ? 1 : c < 0x800 ? 2 : 3;
-    if (c >= 0xd800 && c < 0xdc00) { n++; i++; } // a pair takes four bytes
+    n += c === 34 || c === 92 || (c >= 8 && c <= 13 && c !== 11) ? 2 : c < 32 ? 6 : c < 0x80 ? 1 : c < 0x800 ? 2 : 3;
+    if (c >= 0xd800 && c < 0xdc00) {
+      n++;
+      i++;
+    } // a pair takes four bytes
   }
   return n;
 }

@@ -2,7 +2,11 @@
 // it, so that keeping a thousand versions costs little more than keeping one.
 import { type Container, isContainer, type Json, setMember } from './json';
 
-export interface Op { op: 'add' | 'replace' | 'remove'; path: string; value?: Json }
+export interface Op {
+  op: 'add' | 'replace' | 'remove';
+  path: string;
+  value?: Json;
+}
 
 export class Misfit extends Error {}
 
@@ -12,12 +16,15 @@ export function segments(pointer: string): string[] {
   return pointer.slice(1).split('/').map(unescape);
 }
 
-export const unescape = (s: string): string => s.includes('~') ? s.replaceAll('~1', '/').replaceAll('~0', '~') : s;
+export const unescape = (s: string): string => (s.includes('~') ? s.replaceAll('~1', '/').replaceAll('~0', '~') : s);
 
-export const escape = (name: string): string => /[~/]/.test(name) ? name.replaceAll('~', '~0').replaceAll('/', '~1') : name;
+export const escape = (name: string): string => (/[~/]/.test(name) ? name.replaceAll('~', '~0').replaceAll('/', '~1') : name);
 
 /** Which row of the document an operation touched. */
-export interface Touch { path: string; kind: 'add' | 'replace' | 'remove' }
+export interface Touch {
+  path: string;
+  kind: 'add' | 'replace' | 'remove';
+}
 
 export interface Applied {
   doc: Json;
@@ -33,26 +40,33 @@ export function apply(doc: Json, ops: Op[]): Applied {
   const owned = (v: Container): Container => {
     if (own.has(v)) return v;
     let copy: Container;
-    if (Array.isArray(v)) { copy = v.slice(); out.cost += v.length; } else { copy = { ...v }; out.cost += 4 * Object.keys(v).length; }
+    if (Array.isArray(v)) {
+      copy = v.slice();
+      out.cost += v.length;
+    } else {
+      copy = { ...v };
+      out.cost += 4 * Object.keys(v).length;
+    }
     own.add(copy);
     return copy;
   };
   for (const op of ops) {
     const names = segments(op.path);
     if (names.length === 0) {
-      out.doc = op.op === 'remove' ? null : op.value ?? null;
+      out.doc = op.op === 'remove' ? null : (op.value ?? null);
       out.touches.push({ path: '', kind: 'replace' });
       continue;
     }
     if (!isContainer(out.doc)) throw new Misfit(`nothing at ${op.path}`);
-    let at = out.doc = owned(out.doc);
+    let at = (out.doc = owned(out.doc));
     let pointer = '';
     for (const name of names.slice(0, -1)) {
       const index = Array.isArray(at) ? position(name, at.length - 1) : name;
       const next = Array.isArray(at) ? at[index as number] : Object.hasOwn(at, name) ? at[name] : undefined;
       if (!isContainer(next)) throw new Misfit(`nothing at ${op.path}`);
       const copy = owned(next);
-      if (Array.isArray(at)) at[index as number] = copy; else setMember(at, name, copy);
+      if (Array.isArray(at)) at[index as number] = copy;
+      else setMember(at, name, copy);
       pointer += '/' + escape(name);
       at = copy;
     }

@@ -30,17 +30,20 @@ export class Folding {
     const by = this.flipped.delete(path) ? -1 : (this.flipped.add(path), 1);
     for (let p = path; ; p = p.slice(0, p.lastIndexOf('/'))) {
       const n = (this.above.get(p) ?? 0) + by;
-      if (n) this.above.set(p, n); else this.above.delete(p);
+      if (n) this.above.set(p, n);
+      else this.above.delete(p);
       if (p === '') return;
     }
   }
 
   /** Opens whatever is folded on the way to a path. It returns whether there is something at it. */
   openTo(doc: Json, pointer: string): boolean {
-    let v = doc, path = '';
+    let v = doc,
+      path = '';
     for (const name of pointer === '' ? [] : pointer.slice(1).split('/')) {
       if (!isContainer(v)) return false;
-      const key = unescape(name), next = Array.isArray(v) ? v[/^(0|[1-9]\d*)$/.test(key) ? Number(key) : -1] : Object.hasOwn(v, key) ? v[key] : undefined;
+      const key = unescape(name),
+        next = Array.isArray(v) ? v[/^(0|[1-9]\d*)$/.test(key) ? Number(key) : -1] : Object.hasOwn(v, key) ? v[key] : undefined;
       if (next === undefined) return false;
       if (!this.isOpen(path, v)) this.flip(path);
       path += '/' + name;
@@ -49,17 +52,22 @@ export class Folding {
     return true;
   }
 
-  isTouched(path: string): boolean { return this.above.has(path); }
+  isTouched(path: string): boolean {
+    return this.above.has(path);
+  }
 
-  clear(): void { this.flipped.clear(); this.above.clear(); }
+  clear(): void {
+    this.flipped.clear();
+    this.above.clear();
+  }
 }
 
-export const children = (v: Container): number => Array.isArray(v) ? v.length : keysOf(v).length;
+export const children = (v: Container): number => (Array.isArray(v) ? v.length : keysOf(v).length);
 
 const keys = new WeakMap<object, string[]>();
 function keysOf(v: { [key: string]: Json }): string[] {
   let k = keys.get(v);
-  if (!k) keys.set(v, k = Object.keys(v));
+  if (!k) keys.set(v, (k = Object.keys(v)));
   return k;
 }
 
@@ -85,7 +93,10 @@ export function height(v: Json, path: string, f: Folding): number {
   if (!f.isTouched(path)) return plainHeight(v, path === '');
   if (!f.isOpen(path, v)) return 1;
   let n = 1;
-  if (Array.isArray(v)) v.forEach((e, i) => { n += height(e, `${path}/${i}`, f); });
+  if (Array.isArray(v))
+    v.forEach((e, i) => {
+      n += height(e, `${path}/${i}`, f);
+    });
   else for (const k of keysOf(v)) n += height(v[k]!, `${path}/${escape(k)}`, f);
   return n;
 }
@@ -104,7 +115,8 @@ export function rows(doc: Json, f: Folding, from: number, to: number): Row[] {
       if (at >= to) return;
       const p = `${path}/${index ? key : escape(key)}`;
       const h = at < from ? height(e, p, f) : 0;
-      if (h && at + h <= from) at += h; else walk(e, p, key, index, depth + 1);
+      if (h && at + h <= from) at += h;
+      else walk(e, p, key, index, depth + 1);
     };
     if (Array.isArray(v)) for (let i = 0; i < v.length && at < to; i++) visit(v[i]!, String(i), true);
     else for (const k of keysOf(v as { [key: string]: Json })) visit((v as { [key: string]: Json })[k]!, k, false);
@@ -123,11 +135,14 @@ export function nearest(doc: Json, f: Folding, pointer: string): { path: string;
 
 /** Where the row of a path is, or -1 if it does not exist or is folded away. */
 export function find(doc: Json, f: Folding, pointer: string): number {
-  let at = 0, v = doc, path = '';
+  let at = 0,
+    v = doc,
+    path = '';
   for (const name of pointer === '' ? [] : pointer.slice(1).split('/')) {
     if (!isContainer(v) || !f.isOpen(path, v)) return -1;
     at++;
-    const here = path, list = Array.isArray(v) ? v.map((_, i) => String(i)) : keysOf(v).map(escape);
+    const here = path,
+      list = Array.isArray(v) ? v.map((_, i) => String(i)) : keysOf(v).map(escape);
     const i = list.indexOf(name);
     if (i < 0) return -1;
     for (let j = 0; j < i; j++) at += height(Array.isArray(v) ? v[j]! : v[keysOf(v)[j]!]!, `${here}/${list[j]}`, f);

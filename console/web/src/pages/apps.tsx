@@ -12,15 +12,50 @@ export function Apps() {
   const setMaking = (is: boolean): void => navigate(is ? '/apps?new' : '/apps', !is);
   return (
     <>
-      <Head title="Apps" actions={<Button kind="primary" icon="plus" onClick={() => setMaking(true)}>New app</Button>}>
+      <Head
+        title="Apps"
+        actions={
+          <Button kind="primary" icon="plus" onClick={() => setMaking(true)}>
+            New app
+          </Button>
+        }
+      >
         An app groups topics that share keys.
       </Head>
-      <Show of={list} rows={6}>{({ items, total }) => total === 0 ? <NoApps onNew={() => setMaking(true)} /> :
-        <Listing what="app" label="Apps" items={items} total={total} columns={[
-          { head: 'Name', cell: a => <Link to={`/apps/${id(a.id)}`} class="row-link">{a.name}</Link> },
-          { head: 'Options', cell: a => <>{a.auto_provisioning_allowed && <Badge>auto-provisioning</Badge>}{a.client_request_signature_enabled && <Badge>signed requests</Badge>}</> },
-          { head: 'Created', class: 'right dim', cell: a => ago(a.created_at) },
-        ]} />}</Show>
+      <Show of={list} rows={6}>
+        {({ items, total }) =>
+          total === 0 ? (
+            <NoApps onNew={() => setMaking(true)} />
+          ) : (
+            <Listing
+              what="app"
+              label="Apps"
+              items={items}
+              total={total}
+              columns={[
+                {
+                  head: 'Name',
+                  cell: a => (
+                    <Link to={`/apps/${id(a.id)}`} class="row-link">
+                      {a.name}
+                    </Link>
+                  ),
+                },
+                {
+                  head: 'Options',
+                  cell: a => (
+                    <>
+                      {a.auto_provisioning_allowed && <Badge>auto-provisioning</Badge>}
+                      {a.client_request_signature_enabled && <Badge>signed requests</Badge>}
+                    </>
+                  ),
+                },
+                { head: 'Created', class: 'right dim', cell: a => ago(a.created_at) },
+              ]}
+            />
+          )
+        }
+      </Show>
       {making && <MakeApp onClose={() => setMaking(false)} />}
     </>
   );
@@ -29,10 +64,25 @@ export function Apps() {
 export function NoApps({ onNew }: { onNew: () => void }) {
   return (
     <Card>
-      <Empty icon="apps" title="Make your first app" action={<Button kind="primary" icon="plus" onClick={onNew}>New app</Button>}>
+      <Empty
+        icon="apps"
+        title="Make your first app"
+        action={
+          <Button kind="primary" icon="plus" onClick={onNew}>
+            New app
+          </Button>
+        }
+      >
         <p>An app holds topics, and comes with three keys: one to publish, one to subscribe, one to sign requests.</p>
         <p>From a terminal, it is one call:</p>
-        <Code what="the command" text={`curl -X POST ${location.origin}/api/v1/apps \\\n  -H "Authorization: Bearer $token" -H "Content-Type: application/json" \\\n  -d '{"name": "Quotes"}'`} />
+        <Code
+          what="the command"
+          text={[
+            `curl -X POST ${location.origin}/api/v1/apps \\`,
+            '  -H "Authorization: Bearer $token" -H "Content-Type: application/json" \\',
+            `  -d '{"name": "Quotes"}'`,
+          ].join('\n')}
+        />
       </Empty>
     </Card>
   );
@@ -45,18 +95,36 @@ export function MakeApp({ onClose }: { onClose: () => void }) {
   const wrong = checkText(name, 200);
   return (
     <Dialog title="New app" onClose={onClose}>
-      <Form onSubmit={() => {
-        setTried(true);
-        if (!wrong) task.run(async () => {
-          const made = await call<App>('POST', '/apps', { body: { name } });
-          onClose();
-          navigate(`/apps/${id(made.id)}`);
-        });
-      }}>
-        <Input label="Name" value={name} onInput={v => { task.clear(); setName(v); }} placeholder="Quotes" focus hint="Unique among your apps"
-          error={task.error?.field('name') ?? (tried || [...name].length > 200 ? wrong : undefined)} />
+      <Form
+        onSubmit={() => {
+          setTried(true);
+          if (!wrong)
+            task.run(async () => {
+              const made = await call<App>('POST', '/apps', { body: { name } });
+              onClose();
+              navigate(`/apps/${id(made.id)}`);
+            });
+        }}
+      >
+        <Input
+          label="Name"
+          value={name}
+          onInput={v => {
+            task.clear();
+            setName(v);
+          }}
+          placeholder="Quotes"
+          focus
+          hint="Unique among your apps"
+          error={task.error?.field('name') ?? (tried || [...name].length > 200 ? wrong : undefined)}
+        />
         <FormError error={task.error} shown={['name']} />
-        <footer><Button onClick={onClose}>Cancel</Button><Button type="submit" kind="primary" busy={task.busy}>Create app</Button></footer>
+        <footer>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" kind="primary" busy={task.busy}>
+            Create app
+          </Button>
+        </footer>
       </Form>
     </Dialog>
   );

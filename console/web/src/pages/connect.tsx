@@ -4,13 +4,23 @@ import { type App, config, type Topic } from '../api';
 import { Button, Card, Code } from '../ui';
 
 type Language = 'curl' | 'javascript' | 'go';
-const languages: [Language, string][] = [['curl', 'curl'], ['javascript', 'JavaScript'], ['go', 'Go']];
+const languages: [Language, string][] = [
+  ['curl', 'curl'],
+  ['javascript', 'JavaScript'],
+  ['go', 'Go'],
+];
 
-interface About { stream: string; publishAt: string; subscriberKey: string; publisherKey: string; sample: string }
+interface About {
+  stream: string;
+  publishAt: string;
+  subscriberKey: string;
+  publisherKey: string;
+  sample: string;
+}
 
 /** Names in a publication may be anything, also what ends a quoted text and begins a command. */
 export const inShell = (s: string): string => `'${s.replaceAll("'", "'\\''")}'`;
-const inGo = (s: string): string => s.includes('`') ? JSON.stringify(s) : `\`${s}\``;
+const inGo = (s: string): string => (s.includes('`') ? JSON.stringify(s) : `\`${s}\``);
 
 const subscribing: Record<Language, (a: About) => string> = {
   curl: a => `curl -N '${a.stream}' \\\n  -H 'X-Sd-Subscriber-Key: ${a.subscriberKey}'`,
@@ -69,7 +79,13 @@ func main() {
 };
 
 const publishing: Record<Language, (a: About) => string> = {
-  curl: a => `curl -X POST '${a.publishAt}' \\\n  -H 'X-Sd-Publisher-Key: ${a.publisherKey}' \\\n  -H 'Content-Type: application/json' \\\n  -d ${inShell(a.sample)}`,
+  curl: a =>
+    [
+      `curl -X POST '${a.publishAt}' \\`,
+      `  -H 'X-Sd-Publisher-Key: ${a.publisherKey}' \\`,
+      `  -H 'Content-Type: application/json' \\`,
+      `  -d ${inShell(a.sample)}`,
+    ].join('\n'),
   javascript: a => `const answer = await fetch('${a.publishAt}', {
   method: 'POST',
   headers: {
@@ -107,7 +123,10 @@ func main() {
 export function sample(topic: Topic): string {
   if (topic.publisher.payload.type === 'snapshot') return '{"ACME": 101.5, "INIT": 47}';
   const path = topic.publisher.payload.item_id_path ?? '.id';
-  const nested = path.slice(1).split(path[0]!).reduceRight<unknown>((inner, name) => ({ [name]: inner }), 'ACME') as object;
+  const nested = path
+    .slice(1)
+    .split(path[0]!)
+    .reduceRight<unknown>((inner, name) => ({ [name]: inner }), 'ACME') as object;
   return JSON.stringify([{ ...nested, price: 101.5 }]);
 }
 
@@ -130,14 +149,25 @@ export function Connect({ topic, app }: { topic: Topic; app: App }) {
     <>
       <div class="toolbar">
         <div class="segments" role="group" aria-label="Language">
-          {languages.map(([l, text]) => <button key={l} type="button" aria-pressed={language === l} onClick={() => setLanguage(l)}>{text}</button>)}
+          {languages.map(([l, text]) => (
+            <button key={l} type="button" aria-pressed={language === l} onClick={() => setLanguage(l)}>
+              {text}
+            </button>
+          ))}
         </div>
-        <Button small kind="quiet" icon={revealed ? 'hide' : 'eye'} pressed={revealed} onClick={() => setRevealed(!revealed)}>{revealed ? 'Hide keys' : 'Show keys'}</Button>
+        <Button small kind="quiet" icon={revealed ? 'hide' : 'eye'} pressed={revealed} onClick={() => setRevealed(!revealed)}>
+          {revealed ? 'Hide keys' : 'Show keys'}
+        </Button>
         <span class="dim">Copies carry the keys, ready to run.</span>
       </div>
       {block('Subscribe', subscribing)}
       {topic.publisher.type === 'http-post' && block('Publish', publishing)}
-      {app.client_request_signature_enabled && <div class="banner">This app demands signed requests: a subscriber also sends <code>X-Auth-Sd-Ts</code> and <code>X-Auth-Sd-S</code>, made with the signature key.</div>}
+      {app.client_request_signature_enabled && (
+        <div class="banner">
+          This app demands signed requests: a subscriber also sends <code>X-Auth-Sd-Ts</code> and <code>X-Auth-Sd-S</code>, made with the
+          signature key.
+        </div>
+      )}
     </>
   );
 }

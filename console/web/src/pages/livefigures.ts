@@ -3,17 +3,20 @@ import { useEffect, useState } from 'preact/hooks';
 import { Ended, Failure, get, type UsageReport } from '../api';
 import { between, type Moment } from '../live/figures';
 
-const everyMs = 2000, most = 150; // five minutes
+const everyMs = 2000,
+  most = 150; // five minutes
 
 export function useLive(path: string): { moments: Moment[]; error: string } {
   const [moments, setMoments] = useState<Moment[]>([]);
   const [error, setError] = useState('');
   useEffect(() => {
-    const stop = new AbortController(), from = Date.now(); // fixed, so that sums only grow, also over a full hour
+    const stop = new AbortController(),
+      from = Date.now(); // fixed, so that sums only grow, also over a full hour
     let before: { report: UsageReport; at: number } | undefined, timer: ReturnType<typeof setTimeout>;
     const look = async (): Promise<void> => {
       try {
-        const report = await get<UsageReport>(`${path}?from=${from}`, stop.signal), at = Date.now();
+        const report = await get<UsageReport>(`${path}?from=${from}`, stop.signal),
+          at = Date.now();
         if (before) {
           const next = between(before.report, report, at, (at - before.at) / 1000);
           setMoments(m => [...m.slice(1 - most), next]);
@@ -27,7 +30,10 @@ export function useLive(path: string): { moments: Moment[]; error: string } {
     };
     setMoments([]);
     void look();
-    return () => { stop.abort(); clearTimeout(timer); };
+    return () => {
+      stop.abort();
+      clearTimeout(timer);
+    };
   }, [path]);
   return { moments, error };
 }

@@ -35,8 +35,8 @@ function store<T>(topic: string, options: Options) {
       const stream = subscribe<T>(topic, options);
       stream.on('snapshot', ({ document }) => become({ document, error: undefined }));
       stream.on('patch', ({ document }) => become({ document }));
-      stream.on('state', (state) => become({ state }));
-      stream.on('error', (error) => become({ error }));
+      stream.on('state', state => become({ state }));
+      stream.on('error', error => become({ error }));
       return () => stream.close();
     },
   };

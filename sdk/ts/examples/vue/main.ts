@@ -12,7 +12,10 @@ const Ticker = defineComponent({
     return () => {
       if (error.value?.fatal) return h('p', { role: 'alert' }, error.value.message);
       if (!document.value) return h('p', `${state.value}…`);
-      return h('ul', document.value.quotes.map(({ symbol, price }) => h('li', { key: symbol }, `${symbol} ${price}`)));
+      return h(
+        'ul',
+        document.value.quotes.map(({ symbol, price }) => h('li', { key: symbol }, `${symbol} ${price}`)),
+      );
     };
   },
 });

@@ -5,7 +5,10 @@ import { subscribe, type FreshetError, type Options, type State } from '@freshet
  * Follows a topic for as long as the component (or effect scope) is there. The document is replaced, never changed in place,
  * so a shallow reference is enough and costs nothing for large documents.
  */
-export function useFreshet<T>(topic: string, options: Options = {}): {
+export function useFreshet<T>(
+  topic: string,
+  options: Options = {},
+): {
   document: Readonly<ShallowRef<T | undefined>>;
   state: Readonly<ShallowRef<State>>;
   error: Readonly<ShallowRef<FreshetError | undefined>>;
@@ -14,13 +17,13 @@ export function useFreshet<T>(topic: string, options: Options = {}): {
   const document = shallowRef<T | undefined>();
   const state = shallowRef(stream.state);
   const error = shallowRef<FreshetError | undefined>();
-  stream.on('snapshot', (event) => {
+  stream.on('snapshot', event => {
     document.value = event.document;
     error.value = undefined;
   });
-  stream.on('patch', (event) => (document.value = event.document));
-  stream.on('state', (now) => (state.value = now));
-  stream.on('error', (failure) => (error.value = failure));
+  stream.on('patch', event => (document.value = event.document));
+  stream.on('state', now => (state.value = now));
+  stream.on('error', failure => (error.value = failure));
   onScopeDispose(() => stream.close());
   return { document, state, error };
 }
