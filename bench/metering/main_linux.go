@@ -18,7 +18,7 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/fanout"
-	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/grid/memory"
 	"github.com/freshet-io/freshet/internal/router"
 	"github.com/freshet-io/freshet/internal/store"
 	"github.com/freshet-io/freshet/internal/usage"
@@ -151,7 +151,7 @@ func newServer(ctx context.Context, meter *usage.Meter) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{fan: fan, router: router.New(grid.NewMemory(grid.MemoryOptions{}), router.Options{}), count: func(int) {}}
+	s := &server{fan: fan, router: router.New(memory.New(memory.Options{}), router.Options{}), count: func(int) {}}
 	var groups []*fanout.Group
 	var places []usage.Place
 	for i := range *topics {

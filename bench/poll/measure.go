@@ -13,7 +13,7 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/catalog"
-	"github.com/freshet-io/freshet/internal/grid"
+	gridmemory "github.com/freshet-io/freshet/internal/grid/memory"
 	"github.com/freshet-io/freshet/internal/poll"
 	"github.com/freshet-io/freshet/internal/router"
 )
@@ -66,13 +66,13 @@ func (d *directory) Retire(context.Context, string, func(context.Context) (bool,
 
 // node is what a polling process is made of.
 type node struct {
-	grid   *grid.Memory
+	grid   *gridmemory.Grid
 	router *router.Router
 	poller *poll.Poller
 }
 
 func newNode(d *directory) *node {
-	n := &node{grid: grid.NewMemory(grid.MemoryOptions{})}
+	n := &node{grid: gridmemory.New(gridmemory.Options{})}
 	n.router = router.New(n.grid, router.Options{})
 	n.poller = poll.New(poll.Parts{Catalog: d, Router: n.router, Grid: n.grid},
 		poll.Options{Version: "bench", HostConcurrency: 256, Concurrency: 4096})

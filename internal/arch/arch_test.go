@@ -27,7 +27,8 @@ var layers = []struct {
 	{"system", []string{"internal/nowait", "internal/memory", "internal/loglimit", "internal/keyfile"}},
 	{"client", []string{"client", "internal/screen", "examples"}},
 	{"embedded servers", []string{"internal/grid/natsserver"}},
-	{"engines", []string{"internal/content", "internal/store", "internal/grid", "internal/fanout", "internal/httpkit", "internal/settings", "internal/trace"}},
+	{"contracts", []string{"internal/grid"}},
+	{"engines", []string{"internal/content", "internal/store", "internal/grid/memory", "internal/grid/jetstream", "internal/fanout", "internal/httpkit", "internal/settings", "internal/trace"}},
 	{"descriptions", []string{"internal/openapi"}},
 	{"rules", []string{"internal/catalog", "internal/router", "internal/usage"}},
 	{"roles", []string{"internal/gateway", "internal/manage", "internal/publish", "internal/poll", "internal/subscribe", "console"}},
@@ -35,7 +36,7 @@ var layers = []struct {
 	{"demo", []string{"internal/demo"}},
 	{"cli", []string{"internal/cli"}},
 	{"cmd", []string{"cmd/freshet", "examples/ticker", "examples/webhook"}},
-	{"tests", []string{"internal/arch", "internal/pgtest", "e2e", "e2e/appliers"}},
+	{"tests", []string{"internal/arch", "internal/pgtest", "internal/grid/gridtest", "e2e", "e2e/appliers"}},
 }
 
 // reserved are things that only the named packages may know.
@@ -45,7 +46,7 @@ var reserved = []struct {
 	owners  []string
 }{
 	{"SQL", []string{"database/sql", "database/sql/", "github.com/jackc/", "github.com/ncruces/", "github.com/pressly/"}, []string{"internal/store", "internal/pgtest"}},
-	{"NATS", []string{"github.com/nats-io/"}, []string{"internal/grid", "internal/grid/natsserver"}},
+	{"NATS", []string{"github.com/nats-io/"}, []string{"internal/grid/jetstream", "internal/grid/natsserver"}},
 	{"commands", []string{"github.com/spf13/"}, []string{"internal/cli", "internal/settings"}},
 	{"Prometheus", []string{"github.com/prometheus/"}, []string{"internal/server"}},
 	{"tokens", []string{"github.com/golang-jwt/", "github.com/alexedwards/"}, []string{"internal/catalog"}},

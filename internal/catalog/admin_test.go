@@ -8,6 +8,7 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/grid/memory"
 	"github.com/freshet-io/freshet/internal/store"
 )
 
@@ -158,7 +159,7 @@ func TestOnlyAnAdminAdministers(t *testing.T) {
 }
 
 // mute is a grid whose notices get lost.
-type mute struct{ *grid.Memory }
+type mute struct{ *memory.Grid }
 
 func (mute) Notify(context.Context, grid.Notice) error { return errors.New("away") }
 

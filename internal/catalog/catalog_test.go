@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/freshet-io/freshet"
-	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/grid/memory"
 	"github.com/freshet-io/freshet/internal/store"
 )
 
@@ -18,7 +18,7 @@ type world struct {
 	*Catalog
 	t     *testing.T
 	store *store.Store
-	grid  *grid.Memory
+	grid  *memory.Grid
 	mu    sync.Mutex
 	at    time.Time
 }
@@ -56,7 +56,7 @@ func openWorldAt(t *testing.T, where store.Location, change func(*Options)) *wor
 	if w.store, err = store.Open(t.Context(), where); err != nil {
 		t.Fatal(err)
 	}
-	w.grid = grid.NewMemory(grid.MemoryOptions{})
+	w.grid = memory.New(memory.Options{})
 	if err := w.reopen(change); err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/grid/memory"
 	"github.com/freshet-io/freshet/internal/httpkit"
 	"github.com/freshet-io/freshet/internal/store"
 )
@@ -57,7 +57,7 @@ func TestEverythingHoldsWithoutADesk(t *testing.T) {
 type world struct {
 	t        testing.TB
 	store    *store.Store
-	grid     *grid.Memory
+	grid     *memory.Grid
 	gateway  *Gateway
 	registry *Registry
 	front    *httptest.Server // the gateway listener
@@ -109,13 +109,13 @@ func newWorld(t testing.TB, change ...func(*Options)) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	g := grid.NewMemory(grid.MemoryOptions{})
+	g := memory.New(memory.Options{})
 	t.Cleanup(func() { g.Close() })
 	return newNode(t, s, g, change...)
 }
 
 // newNode is another process on the same store and grid.
-func newNode(t testing.TB, s *store.Store, counters *grid.Memory, change ...func(*Options)) *world {
+func newNode(t testing.TB, s *store.Store, counters *memory.Grid, change ...func(*Options)) *world {
 	t.Helper()
 	w := &world{t: t, store: s, grid: counters, logs: &safeBuffer{}}
 	log := slog.New(slog.NewTextHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelInfo}))

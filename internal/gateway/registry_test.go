@@ -11,6 +11,7 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/grid/memory"
 	"github.com/freshet-io/freshet/internal/store"
 )
 
@@ -49,7 +50,7 @@ func TestAChangeIsInEffectOnEveryNodeBeforeItIsAnswered(t *testing.T) {
 }
 
 // deaf hears no notices.
-type deaf struct{ *grid.Memory }
+type deaf struct{ *memory.Grid }
 
 func (deaf) OnNotice(func(grid.Notice)) (stop func()) { return func() {} }
 
@@ -74,7 +75,7 @@ func TestWhileTheStoreIsAwayTheLastTableStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := grid.NewMemory(grid.MemoryOptions{})
+	g := memory.New(memory.Options{})
 	t.Cleanup(func() { g.Close() })
 	w := newNode(t, s, g)
 	up := newUpstreamServer(t)

@@ -16,7 +16,7 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/catalog"
-	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/grid/memory"
 	"github.com/freshet-io/freshet/internal/router"
 	"github.com/freshet-io/freshet/internal/store"
 	"github.com/freshet-io/freshet/internal/usage"
@@ -28,7 +28,7 @@ type server struct {
 	dir     string
 	now     *clock
 	store   *store.Store
-	grid    *grid.Memory
+	grid    *memory.Grid
 	catalog *catalog.Catalog
 	meter   *usage.Meter
 	topics  lately
@@ -67,7 +67,7 @@ func (s *server) start() {
 	if s.store, err = store.Open(s.t.Context(), store.Location{Dir: s.dir}); err != nil {
 		s.t.Fatal(err)
 	}
-	s.grid = grid.NewMemory(grid.MemoryOptions{})
+	s.grid = memory.New(memory.Options{})
 	opts := catalog.Options{
 		OpenSignUp: true, Counter: s.grid, TokenLifetime: 24 * time.Hour, Hashing: cheap, Now: s.now.now, Log: slog.New(slog.NewTextHandler(s.log, nil)),
 		AdminEmail: freshet.FixedAdminEmail, AdminPassword: freshet.FixedAdminPassword,

@@ -9,12 +9,13 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/grid/memory"
 	"github.com/freshet-io/freshet/internal/router"
 )
 
 // farGrid is the grid as a node sees it that may be cut off, and to whom answers come late.
 type farGrid struct {
-	*grid.Memory
+	*memory.Grid
 	cut  atomic.Bool   // nothing about claims comes through
 	late time.Duration // of whether anybody is present
 }
@@ -24,7 +25,7 @@ func (g *farGrid) Swap(ctx context.Context, name, old, new string, ttl time.Dura
 		<-ctx.Done()
 		return "", ctx.Err()
 	}
-	return g.Memory.Swap(ctx, name, old, new, ttl)
+	return g.Grid.Swap(ctx, name, old, new, ttl)
 }
 
 func (g *farGrid) Value(ctx context.Context, name string) (string, error) {
@@ -32,17 +33,17 @@ func (g *farGrid) Value(ctx context.Context, name string) (string, error) {
 		<-ctx.Done()
 		return "", ctx.Err()
 	}
-	return g.Memory.Value(ctx, name)
+	return g.Grid.Value(ctx, name)
 }
 
 func (g *farGrid) Present(ctx context.Context, topic string) (bool, error) {
 	time.Sleep(g.late)
-	return g.Memory.Present(ctx, topic)
+	return g.Grid.Present(ctx, topic)
 }
 
 // farNode is a poller that is further away from the grid than others.
 func (w *world) farNode(g *farGrid, target fetcher) *Poller {
-	g.Memory = w.grid
+	g.Grid = w.grid
 	p := newPoller(Parts{Catalog: w.catalog, Router: w.router, Grid: g}, Options{}, target)
 	p.start()
 	return p
@@ -94,7 +95,7 @@ func TestNoRequestIsMadeWithoutALease(t *testing.T) {
 		defer w.join("a")()
 		far, target := &farGrid{}, &watched{script: w.target, t: t}
 		g := far
-		g.Memory = w.grid
+		g.Grid = w.grid
 		p := newPoller(Parts{Catalog: w.catalog, Router: w.router, Grid: g}, Options{}, target)
 		target.p = p
 		p.start()
@@ -114,7 +115,7 @@ func TestNoRequestIsMadeWithoutALease(t *testing.T) {
 
 // slowPut is the grid of a node whose first publication takes a while to get there.
 type slowPut struct {
-	*grid.Memory
+	*memory.Grid
 	putting, goOn chan struct{}
 	first         atomic.Bool
 }
@@ -124,7 +125,7 @@ func (g *slowPut) Put(ctx context.Context, topic string, expected freshet.Positi
 		close(g.putting)
 		<-g.goOn
 	}
-	return g.Memory.Put(ctx, topic, expected, doc)
+	return g.Grid.Put(ctx, topic, expected, doc)
 }
 
 func TestWhoLostItsLeaseDoesNotPublishOverItsSuccessor(t *testing.T) {
@@ -133,7 +134,7 @@ func TestWhoLostItsLeaseDoesNotPublishOverItsSuccessor(t *testing.T) {
 		_ = w.poller.Close()
 		w.catalog.set("a", time.Hour)
 		defer w.join("a")()
-		slow := &slowPut{Memory: w.grid, putting: make(chan struct{}), goOn: make(chan struct{})}
+		slow := &slowPut{Grid: w.grid, putting: make(chan struct{}), goOn: make(chan struct{})}
 		theirs := router.New(slow, router.Options{})
 		defer func() { _ = theirs.Close() }()
 		w.poller = newPoller(Parts{Catalog: w.catalog, Router: theirs, Grid: w.grid}, Options{}, w.target)

@@ -44,7 +44,7 @@ type Router interface {
 type Grid interface {
 	grid.Presence
 	grid.Notices
-	grid.Claims
+	grid.Values
 }
 
 // Parts are what a Poller is made of.

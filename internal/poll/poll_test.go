@@ -17,6 +17,7 @@ import (
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/catalog"
 	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/grid/memory"
 	"github.com/freshet-io/freshet/internal/router"
 )
 
@@ -135,7 +136,7 @@ func failing(kind freshet.Kind) (*answer, error) { return nil, freshet.Errorf(ki
 // world is a poller and what it stands on. Everything in it lives in one bubble.
 type world struct {
 	t       *testing.T
-	grid    *grid.Memory
+	grid    *memory.Grid
 	router  *router.Router
 	catalog *directory
 	target  *script
@@ -144,7 +145,7 @@ type world struct {
 
 func newWorld(t *testing.T, target *script, opts Options) *world {
 	t.Helper()
-	w := &world{t: t, grid: grid.NewMemory(grid.MemoryOptions{}), catalog: &directory{topics: map[string]freshet.Topic{}}, target: target}
+	w := &world{t: t, grid: memory.New(memory.Options{}), catalog: &directory{topics: map[string]freshet.Topic{}}, target: target}
 	w.router = router.New(w.grid, router.Options{})
 	w.poller = w.node(opts)
 	t.Cleanup(func() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/grid/memory"
 )
 
 // unlisted is a catalog whose topics no sweep finds.
@@ -49,13 +50,13 @@ func TestASubscriberWhoComesBackAtTheLastMomentHasItPolled(t *testing.T) {
 }
 
 // slowClaims is a grid that takes its time to write a failure down.
-type slowClaims struct{ *grid.Memory }
+type slowClaims struct{ *memory.Grid }
 
 func (g slowClaims) Swap(ctx context.Context, name, old, new string, ttl time.Duration) (string, error) {
 	if name == freshet.SourceClaim("a") {
 		time.Sleep(time.Second)
 	}
-	return g.Memory.Swap(ctx, name, old, new, ttl)
+	return g.Grid.Swap(ctx, name, old, new, ttl)
 }
 
 // TestASubscriberWhoComesBackDuringARefreshWaitsAsLongAsTheTargetWants: what the refresh is about to learn of that is nobody else's to read.

@@ -10,13 +10,13 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/catalog"
-	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/grid/memory"
 	"github.com/freshet-io/freshet/internal/router"
 )
 
 func newTester(t *testing.T, o Options) *Tester {
 	t.Helper()
-	g := grid.NewMemory(grid.MemoryOptions{})
+	g := memory.New(memory.Options{})
 	r := router.New(g, router.Options{})
 	tester := NewTester(r, o)
 	t.Cleanup(func() {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/catalog"
-	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/grid/memory"
 	"github.com/freshet-io/freshet/internal/httpkit"
 	"github.com/freshet-io/freshet/internal/publish"
 	"github.com/freshet-io/freshet/internal/router"
@@ -83,7 +83,7 @@ func serveDesk(t *testing.T, withDesk bool, o publish.Options) *deskServer {
 // serveAt serves with a desk that has so much patience, or without one.
 func serveAt(t *testing.T, o publish.Options, desk *httpkit.Patience) *deskServer {
 	t.Helper()
-	g := grid.NewMemory(grid.MemoryOptions{})
+	g := memory.New(memory.Options{})
 	t.Cleanup(func() { g.Close() })
 	s := &deskServer{router: &slowRouter{Router: router.New(g, router.Options{})}}
 	t.Cleanup(func() { s.router.Close() })

@@ -18,7 +18,7 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/catalog"
-	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/grid/memory"
 	"github.com/freshet-io/freshet/internal/publish"
 	"github.com/freshet-io/freshet/internal/router"
 	"go.uber.org/goleak"
@@ -58,7 +58,7 @@ func (c *minuteCounter) Add(_ context.Context, _ string, n int64, _ time.Duratio
 
 type harness struct {
 	t       *testing.T
-	grid    *grid.Memory
+	grid    *memory.Grid
 	router  *router.Router
 	handler http.Handler
 	topic   freshet.Topic
@@ -70,7 +70,7 @@ type harness struct {
 // run gives the test a publishing API in a bubble.
 func run(t *testing.T, opts publish.Options, test func(h *harness)) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &harness{t: t, grid: grid.NewMemory(grid.MemoryOptions{})}
+		h := &harness{t: t, grid: memory.New(memory.Options{})}
 		defer h.grid.Close()
 		h.router = router.New(h.grid, router.Options{})
 		defer h.router.Close()

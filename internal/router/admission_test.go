@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/freshet-io/freshet/internal/grid"
+	gridmemory "github.com/freshet-io/freshet/internal/grid/memory"
 	"github.com/freshet-io/freshet/internal/memory"
 	"github.com/freshet-io/freshet/internal/router"
 )
@@ -29,7 +29,7 @@ func TestLongDocumentsDoNotWaitForWhoDoesNotCompare(t *testing.T) {
 	for name, isStored := range map[string]bool{"while the grid stores one": true, "while a quota is counted": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			engine := grid.NewMemory(grid.MemoryOptions{})
+			engine := gridmemory.New(gridmemory.Options{})
 			defer engine.Close()
 			work := memory.NewSemaphore(memory.Limits{Bytes: 1 << 20, Holders: 1}) // who does not fit is refused at once
 			g := &gridWith{Grid: engine}
@@ -85,7 +85,7 @@ func (l *ledger) Reserve(context.Context, int, int) (func(error), error) {
 // TestAPublicationThatPanicsGivesItsRoomBack: who counts an owner's documents waits for all that is under way, and everybody else for that.
 func TestAPublicationThatPanicsGivesItsRoomBack(t *testing.T) {
 	t.Parallel()
-	engine := grid.NewMemory(grid.MemoryOptions{})
+	engine := gridmemory.New(gridmemory.Options{})
 	defer engine.Close()
 	r := router.New(&gridWith{Grid: engine, before: func(int64) error { panic("in the grid") }}, router.Options{})
 	defer r.Close()

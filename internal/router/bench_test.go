@@ -9,12 +9,12 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/fanout"
-	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/grid/memory"
 	"github.com/freshet-io/freshet/internal/router"
 )
 
 func setUp(tb testing.TB) (*router.Router, func()) {
-	g := grid.NewMemory(grid.MemoryOptions{MessageTTL: time.Hour})
+	g := memory.New(memory.Options{MessageTTL: time.Hour})
 	r := router.New(g, router.Options{MessageTTL: time.Hour})
 	return r, func() {
 		r.Close()

@@ -8,7 +8,7 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/fanout"
-	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/grid/memory"
 	"github.com/freshet-io/freshet/internal/router"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -65,7 +65,7 @@ func (r *reader) take(t *rapid.T, b fanout.Batch) {
 // TestEveryReaderEndsWithTheNewestDocument: readers that read now and then, fall behind the log and the history, go and come back.
 func TestEveryReaderEndsWithTheNewestDocument(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		g := grid.NewMemory(grid.MemoryOptions{})
+		g := memory.New(memory.Options{})
 		defer g.Close()
 		rt := router.New(g, router.Options{ViewWork: rapid.SampledFrom([]int{0, 1, 2}).Draw(t, "view work")})
 		defer rt.Close()

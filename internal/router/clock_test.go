@@ -8,6 +8,7 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/grid/memory"
 	"github.com/freshet-io/freshet/internal/router"
 )
 
@@ -28,7 +29,7 @@ func (g *skewed) Put(ctx context.Context, topic string, expected freshet.Positio
 func TestPublicationsAreStampedByTheClockThatNodesShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ttl = time.Hour
-		memory := grid.NewMemory(grid.MemoryOptions{})
+		memory := memory.New(memory.Options{})
 		defer memory.Close()
 		g := &skewed{Grid: memory, ahead: 24 * time.Hour}
 		r := router.New(g, router.Options{MessageTTL: ttl})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/grid/memory"
 	"github.com/freshet-io/freshet/internal/router"
 )
 
@@ -42,12 +43,12 @@ func TestALateAnswerDoesNotBringBackADocument(t *testing.T) {
 		}
 		return out.Position
 	}
-	for name, meanwhile := range map[string]func(t *testing.T, m *grid.Memory, other *router.Router, topic *freshet.Topic) freshet.Position{
-		"expired": func(t *testing.T, _ *grid.Memory, _ *router.Router, _ *freshet.Topic) freshet.Position {
+	for name, meanwhile := range map[string]func(t *testing.T, m *memory.Grid, other *router.Router, topic *freshet.Topic) freshet.Position{
+		"expired": func(t *testing.T, _ *memory.Grid, _ *router.Router, _ *freshet.Topic) freshet.Position {
 			time.Sleep(ttl + time.Second)
 			return freshet.Position{}
 		},
-		"deleted, and another one published": func(t *testing.T, m *grid.Memory, other *router.Router, topic *freshet.Topic) freshet.Position {
+		"deleted, and another one published": func(t *testing.T, m *memory.Grid, other *router.Router, topic *freshet.Topic) freshet.Position {
 			if err := m.Delete(t.Context(), topic.ID); err != nil {
 				t.Fatal(err)
 			}
@@ -56,7 +57,7 @@ func TestALateAnswerDoesNotBringBackADocument(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				memory := grid.NewMemory(grid.MemoryOptions{MessageTTL: ttl})
+				memory := memory.New(memory.Options{MessageTTL: ttl})
 				defer memory.Close()
 				g := &gridWith{Grid: memory}
 				r, other := router.New(g, router.Options{MessageTTL: ttl}), router.New(memory, router.Options{MessageTTL: ttl})
@@ -98,7 +99,7 @@ func TestItemsThatCannotExpireAreLeftAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				memory := grid.NewMemory(grid.MemoryOptions{MessageTTL: time.Hour})
+				memory := memory.New(memory.Options{MessageTTL: time.Hour})
 				defer memory.Close()
 				g := &gridWith{Grid: memory, before: before}
 				r := router.New(g, router.Options{MessageTTL: ttl, Linger: ttl + ttl/2})
@@ -123,7 +124,7 @@ func TestItemsThatCannotExpireAreLeftAlone(t *testing.T) {
 func TestTheLastItemsGoWithTheDocument(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ttl = time.Minute
-		memory := grid.NewMemory(grid.MemoryOptions{MessageTTL: ttl + time.Second}) // as one that is busy
+		memory := memory.New(memory.Options{MessageTTL: ttl + time.Second}) // as one that is busy
 		defer memory.Close()
 		r := router.New(memory, router.Options{MessageTTL: ttl})
 		defer r.Close()

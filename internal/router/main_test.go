@@ -17,6 +17,7 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/grid/jetstream"
 	"github.com/freshet-io/freshet/internal/grid/natsserver"
 	"github.com/freshet-io/freshet/internal/router"
 )
@@ -62,7 +63,7 @@ func cluster(t *testing.T, nodes int, ttl time.Duration) []grid.Grid {
 	prefix := "t" + strings.ToLower(freshet.NewID())
 	var all []grid.Grid
 	for range nodes {
-		g, err := grid.OpenNATS(t.Context(), grid.NATSOptions{InProcess: server, Prefix: prefix, MessageTTL: ttl})
+		g, err := jetstream.Open(t.Context(), jetstream.Options{InProcess: server, Prefix: prefix, MessageTTL: ttl})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +140,7 @@ func TestNobodyIsTakenBack(t *testing.T) {
 	prefix := "t" + strings.ToLower(freshet.NewID())
 	var routers []*router.Router
 	for _, way := range []lossy{{server, new(atomic.Bool)}, {server, &stalled}} {
-		g, err := grid.OpenNATS(t.Context(), grid.NATSOptions{InProcess: way, Prefix: prefix, MessageTTL: time.Hour})
+		g, err := jetstream.Open(t.Context(), jetstream.Options{InProcess: way, Prefix: prefix, MessageTTL: time.Hour})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/fanout"
-	"github.com/freshet-io/freshet/internal/grid"
+	gridmemory "github.com/freshet-io/freshet/internal/grid/memory"
 	"github.com/freshet-io/freshet/internal/memory"
 	"github.com/freshet-io/freshet/internal/router"
 )
@@ -25,7 +25,7 @@ type counted struct {
 func newCounted(t *testing.T, most int64, opts router.Options) counted {
 	t.Helper()
 	account := memory.NewAccount(most)
-	g := grid.NewMemory(grid.MemoryOptions{Held: account.Add})
+	g := gridmemory.New(gridmemory.Options{Account: account.Add})
 	opts.Memory, opts.GridCounts = account, true
 	r := router.New(g, opts)
 	t.Cleanup(func() { _ = r.Close(); _ = g.Close() })
@@ -267,7 +267,7 @@ func TestLongDocumentsWaitForEachOtherAndShortOnesForNobody(t *testing.T) {
 func TestADocumentThatIsPublishedAgainIsPutAwayInTheGridToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ttl = time.Hour
-		g := grid.NewMemory(grid.MemoryOptions{MessageTTL: ttl})
+		g := gridmemory.New(gridmemory.Options{MessageTTL: ttl})
 		defer g.Close()
 		r := router.New(g, router.Options{MessageTTL: ttl})
 		defer r.Close()

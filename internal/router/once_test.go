@@ -11,13 +11,14 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/grid/memory"
 	"github.com/freshet-io/freshet/internal/router"
 )
 
 // TestAPublicationThatTakesLongIsNotMadeTwice: whoever repeats it takes it for dead, and it was only waiting for others.
 func TestAPublicationThatTakesLongIsNotMadeTwice(t *testing.T) {
 	t.Parallel()
-	memory := grid.NewMemory(grid.MemoryOptions{})
+	memory := memory.New(memory.Options{})
 	defer memory.Close()
 	g := &gridWith{Grid: memory}
 	r := router.New(g, router.Options{})
@@ -94,7 +95,7 @@ func TestAPublicationWhoseNodeDiedIsKnownForADay(t *testing.T) {
 		for _, isUnknown := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, ", unknown ", isUnknown), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					memory := grid.NewMemory(grid.MemoryOptions{})
+					memory := memory.New(memory.Options{})
 					defer memory.Close()
 					here, there := router.New(memory, router.Options{}), router.New(&dying{Grid: memory, isUnknown: isUnknown}, router.Options{})
 					defer here.Close()
@@ -140,7 +141,7 @@ func TestAPublicationWhoseNodeDiedIsKnownForADay(t *testing.T) {
 // TestAPublicationWhoseNodeDiedTooEarlyIsMadeByTheNext: it waits for the first, which is no reason to call it old.
 func TestAPublicationWhoseNodeDiedTooEarlyIsMadeByTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		memory := grid.NewMemory(grid.MemoryOptions{})
+		memory := memory.New(memory.Options{})
 		defer memory.Close()
 		topic := newTopic(t, "snapshot")
 		publish := func(g grid.Grid, p router.Publication) (router.Outcome, error) {
@@ -177,7 +178,7 @@ func (g *speechless) Recall(ctx context.Context, topic, once string) (freshet.Po
 // TestAPublicationInDoubtStaysSoWhileNobodyCanTell: whoever repeats it and learns nothing repeats it once more, and it was stored.
 func TestAPublicationInDoubtStaysSoWhileNobodyCanTell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		memory := grid.NewMemory(grid.MemoryOptions{})
+		memory := memory.New(memory.Options{})
 		defer memory.Close()
 		g := &speechless{memory, true}
 		here, there := router.New(g, router.Options{}), router.New(&dying{Grid: memory, isUnknown: true}, router.Options{})

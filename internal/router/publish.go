@@ -367,7 +367,7 @@ func (r *Router) Preview(of *freshet.Topic, body []byte) ([]byte, error) {
 
 // claim is the right to be the one publication with an idempotency key.
 type claim struct {
-	grid    grid.Claims
+	grid    grid.Values
 	name    string
 	body    string // a fingerprint, so that the key cannot be used for something else by mistake
 	pending string

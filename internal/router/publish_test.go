@@ -8,6 +8,7 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/grid"
+	gridmemory "github.com/freshet-io/freshet/internal/grid/memory"
 	"github.com/freshet-io/freshet/internal/memory"
 	"github.com/freshet-io/freshet/internal/router"
 )
@@ -19,7 +20,7 @@ func (inDoubt) Present(context.Context, string) (bool, error) { return false, gr
 
 func TestAPublicationIsDroppedOnlyIfNobodyIsThereForCertain(t *testing.T) {
 	t.Parallel()
-	engine := grid.NewMemory(grid.MemoryOptions{})
+	engine := gridmemory.New(gridmemory.Options{})
 	defer engine.Close()
 	topic := newTopic(t, "snapshot")
 	no := false
@@ -70,7 +71,7 @@ func TestAnOldPublicationDoesNotComeAfterANewerOne(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				engine := grid.NewMemory(grid.MemoryOptions{})
+				engine := gridmemory.New(gridmemory.Options{})
 				defer engine.Close()
 				here := router.New(&cutOff{engine, c.storing, c.following}, router.Options{})
 				defer here.Close()
@@ -128,7 +129,7 @@ func TestAPublicationThatWaitsForItsOwnNodeIsNotOld(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				engine := grid.NewMemory(grid.MemoryOptions{})
+				engine := gridmemory.New(gridmemory.Options{})
 				defer engine.Close()
 				work := memory.NewSemaphore(memory.Limits{Bytes: 1 << 20, Holders: 1, Wait: 5 * time.Second, Queue: 4})
 				here, there := router.New(engine, router.Options{Work: work}), router.New(engine, router.Options{})
@@ -147,7 +148,7 @@ func TestAPublicationThatWaitsForItsOwnNodeIsNotOld(t *testing.T) {
 // TestTheFirstPublicationIsNotOld, however long it takes a node to find that there is nothing yet.
 func TestTheFirstPublicationIsNotOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := grid.NewMemory(grid.MemoryOptions{})
+		engine := gridmemory.New(gridmemory.Options{})
 		defer engine.Close()
 		r := router.New(&cutOff{engine, 0, 5 * time.Second}, router.Options{})
 		defer r.Close()

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/grid/memory"
 	"github.com/freshet-io/freshet/internal/router"
 )
 
@@ -15,7 +15,7 @@ import (
 func TestAnItemThatIsPublishedAgainStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ttl = 24 * time.Hour
-		memory := grid.NewMemory(grid.MemoryOptions{MessageTTL: ttl})
+		memory := memory.New(memory.Options{MessageTTL: ttl})
 		defer memory.Close()
 		r := router.New(memory, router.Options{MessageTTL: ttl})
 		defer r.Close()
@@ -52,7 +52,7 @@ func TestAnItemThatAnotherNodePublishesAgainStays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				memory := grid.NewMemory(grid.MemoryOptions{MessageTTL: ttl})
+				memory := memory.New(memory.Options{MessageTTL: ttl})
 				defer memory.Close()
 				g := &gridWith{Grid: memory}
 				// The clock of the other one is behind: it expires nothing.

@@ -17,6 +17,7 @@ import (
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/fanout"
 	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/grid/memory"
 	"github.com/freshet-io/freshet/internal/router"
 )
 
@@ -40,13 +41,13 @@ func TestDelivery(t *testing.T) {
 	}
 	for _, path := range scripts {
 		name := strings.TrimSuffix(filepath.Base(path), ".script")
-		for engine, wrap := range map[string]func(*grid.Memory) grid.Grid{
-			"memory": func(m *grid.Memory) grid.Grid { return m },
-			"remote": func(m *grid.Memory) grid.Grid { return remoteGrid{m} },
+		for engine, wrap := range map[string]func(*memory.Grid) grid.Grid{
+			"memory": func(m *memory.Grid) grid.Grid { return m },
+			"remote": func(m *memory.Grid) grid.Grid { return remoteGrid{m} },
 		} {
 			t.Run(name+"/"+engine, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					m := grid.NewMemory(grid.MemoryOptions{MessageTTL: time.Hour})
+					m := memory.New(memory.Options{MessageTTL: time.Hour})
 					defer m.Close()
 					runScript(t, path, time.Hour, wrap(m))
 				})
@@ -64,12 +65,12 @@ func TestDelivery(t *testing.T) {
 }
 
 // remoteGrid is a grid whose documents go over a wire: only bytes arrive, and no hints.
-type remoteGrid struct{ *grid.Memory }
+type remoteGrid struct{ *memory.Grid }
 
 func (g remoteGrid) Put(ctx context.Context, topic string, expected freshet.Position, doc grid.Document) (freshet.Position, error) {
 	doc.Content = grid.Raw(bytes.Clone(doc.Content.Bytes()))
 	doc.Patch, doc.PatchFrom = nil, freshet.Position{}
-	return g.Memory.Put(ctx, topic, expected, doc)
+	return g.Grid.Put(ctx, topic, expected, doc)
 }
 
 type script struct {

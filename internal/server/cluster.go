@@ -8,7 +8,8 @@ import (
 	"strings"
 
 	"github.com/freshet-io/freshet"
-	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/grid/jetstream"
+	"github.com/freshet-io/freshet/internal/grid/memory"
 	"github.com/freshet-io/freshet/internal/grid/natsserver"
 	"github.com/freshet-io/freshet/internal/settings"
 )
@@ -20,10 +21,10 @@ func (p *parts) openGrid(ctx context.Context) error {
 		if len(s.Roles) < len(settings.Roles()) {
 			p.log.Warn("this process shares its documents with no other; set nats to join a cluster", "roles", s.Roles)
 		}
-		p.grid = &countedGrid{Grid: grid.NewMemory(grid.MemoryOptions{MessageTTL: s.Grid.MessageTTL, Held: p.budget.held.Add})}
+		p.grid = &countedGrid{Grid: memory.New(memory.Options{MessageTTL: s.Grid.MessageTTL, Account: p.budget.held.Add})}
 		return nil
 	}
-	opts := grid.NATSOptions{
+	opts := jetstream.Options{
 		URL: s.NATS.Reveal(), Credentials: s.NATSCredentials, CA: s.NATSCA, Certificate: s.NATSCertificate, Key: s.NATSKey,
 		Prefix: s.NATSPrefix, MessageTTL: s.Grid.MessageTTL, Memory: s.Grid.Storage == settings.StorageMemory,
 		Replicas: int(s.Grid.Replicas), Streams: int(s.Grid.Streams), MaxBytes: int64(s.Grid.MaxBytes), Log: p.log,
@@ -36,7 +37,7 @@ func (p *parts) openGrid(ctx context.Context) error {
 		opts.User, opts.Password = p.nats.Account()
 		opts.Servers = len(s.NATSPeers)
 	}
-	g, err := grid.OpenNATS(ctx, opts)
+	g, err := jetstream.Open(ctx, opts)
 	if err != nil {
 		p.stopNATS()
 		return err

@@ -25,7 +25,7 @@ const (
 	gridWatch
 	gridPresence
 	gridNotify
-	gridClaims
+	gridValues
 	gridCounters
 	numGridCalls
 )
@@ -87,17 +87,17 @@ func (g *countedGrid) Notify(ctx context.Context, n grid.Notice) error {
 	return err
 }
 
-// Value implements grid.Claims.
+// Value implements grid.Values.
 func (g *countedGrid) Value(ctx context.Context, name string) (string, error) {
 	value, err := g.Grid.Value(ctx, name)
-	g.count(gridClaims, err)
+	g.count(gridValues, err)
 	return value, err
 }
 
-// Swap implements grid.Claims.
+// Swap implements grid.Values.
 func (g *countedGrid) Swap(ctx context.Context, name, old, new string, ttl time.Duration) (string, error) {
 	now, err := g.Grid.Swap(ctx, name, old, new, ttl)
-	g.count(gridClaims, err)
+	g.count(gridValues, err)
 	return now, err
 }
 

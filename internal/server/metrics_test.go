@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/freshet-io/freshet"
-	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/grid/memory"
 	"github.com/freshet-io/freshet/internal/router"
 )
 
@@ -100,7 +100,7 @@ func TestAHundredThousandTopicsGiveNoMoreSeriesThanOne(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes a hundred thousand topics")
 	}
-	g := grid.NewMemory(grid.MemoryOptions{})
+	g := memory.New(memory.Options{})
 	defer g.Close()
 	r := router.New(g, router.Options{})
 	defer r.Close()

@@ -16,7 +16,7 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/catalog"
-	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/grid/memory"
 	"github.com/freshet-io/freshet/internal/keyfile"
 	"github.com/freshet-io/freshet/internal/settings"
 	"github.com/freshet-io/freshet/internal/store"
@@ -108,7 +108,7 @@ func copyDatabase(t *testing.T, from string) (to string) {
 // opened returns the credential that a catalog on the copied database can show to a data source.
 func opened(t *testing.T, s *store.Store, topicID string, secret []byte) string {
 	t.Helper()
-	g := grid.NewMemory(grid.MemoryOptions{})
+	g := memory.New(memory.Options{})
 	defer g.Close()
 	c, err := catalog.New(t.Context(), s, g, catalog.Options{
 		TokenSecret: secret, AdminEmail: freshet.FixedAdminEmail, AdminPassword: freshet.FixedAdminPassword, Log: slog.New(slog.DiscardHandler),

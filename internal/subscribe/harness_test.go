@@ -23,7 +23,7 @@ import (
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/catalog"
 	"github.com/freshet-io/freshet/internal/fanout"
-	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/grid/memory"
 	"github.com/freshet-io/freshet/internal/httpkit"
 	"github.com/freshet-io/freshet/internal/router"
 	"github.com/freshet-io/freshet/internal/store"
@@ -91,7 +91,7 @@ type options struct {
 
 type harness struct {
 	t       *testing.T
-	grid    *grid.Memory
+	grid    *memory.Grid
 	store   *store.Store
 	meter   *usage.Meter
 	router  *router.Router
@@ -119,7 +119,7 @@ func newHarness(t *testing.T, opts options, ln dialer, loops int) *harness {
 	h := &harness{t: t, catalog: newFakeCatalog(), logs: new(lockedBuffer), slow: patience}
 	h.catalog.quotas.Connections, h.catalog.appQuotas.Connections = opts.perAccount, opts.perApp
 	log := slog.New(slog.NewTextHandler(h.logs, nil))
-	h.grid = grid.NewMemory(grid.MemoryOptions{MessageTTL: time.Hour})
+	h.grid = memory.New(memory.Options{MessageTTL: time.Hour})
 	h.router = router.New(h.grid, router.Options{Log: log, MessageTTL: time.Hour})
 	var err error
 	h.fanout, err = fanout.New(fanout.Options{Log: log, Heartbeat: opts.heartbeat, WriteTimeout: orHour(opts.writeTimeout), DrainRate: opts.drainRate, Loops: loops})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/grid/memory"
 )
 
 func newTestSeats(g grid.Counters) *seats {
@@ -18,7 +19,7 @@ func newTestSeats(g grid.Counters) *seats {
 }
 
 func TestAConnectionLimitIsExactOverSeveralNodes(t *testing.T) {
-	g := grid.NewMemory(grid.MemoryOptions{})
+	g := memory.New(memory.Options{})
 	defer g.Close()
 	const limit = 10
 	nodes := []*seats{newTestSeats(g), newTestSeats(g), newTestSeats(g)}
@@ -65,7 +66,7 @@ func TestAConnectionLimitIsExactOverSeveralNodes(t *testing.T) {
 }
 
 func TestWhoIsRefusedByItsAppTakesNoSeatOfItsAccount(t *testing.T) {
-	g := grid.NewMemory(grid.MemoryOptions{})
+	g := memory.New(memory.Options{})
 	defer g.Close()
 	nodes := []*seats{newTestSeats(g), newTestSeats(g)}
 	account := claim{"user", "account", 5}
@@ -113,7 +114,7 @@ func TestWhoIsRefusedByItsAppTakesNoSeatOfItsAccount(t *testing.T) {
 
 func TestSeatsAreKeptOverPeriodsAndForgottenWithTheirNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := grid.NewMemory(grid.MemoryOptions{})
+		g := memory.New(memory.Options{})
 		a, b := newTestSeats(g), newTestSeats(g)
 		take := func(s *seats, limit int64) bool { return s.take(t.Context(), claim{"user", "account", limit}) == nil }
 		if !take(a, 0) || !take(a, 2) || take(a, 2) || take(b, 2) {
@@ -174,7 +175,7 @@ func (r refusing) Spend(ctx context.Context, name string, _ int64, ttl time.Dura
 
 // TestAnOwnerWithoutALimitIsForgotten: also one of whose apps refused somebody.
 func TestAnOwnerWithoutALimitIsForgotten(t *testing.T) {
-	g := grid.NewMemory(grid.MemoryOptions{})
+	g := memory.New(memory.Options{})
 	defer g.Close()
 	s := newTestSeats(g)
 	account, app := claim{"user", "account", 0}, claim{"app", "app", 1}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/grid/jetstream"
+	gridmemory "github.com/freshet-io/freshet/internal/grid/memory"
 	"github.com/freshet-io/freshet/internal/grid/natsserver"
 	"github.com/freshet-io/freshet/internal/router"
 	"github.com/freshet-io/freshet/internal/store"
@@ -147,7 +149,7 @@ func wantNone(t *testing.T, what string, err error) {
 	}
 }
 
-func memory(ttl time.Duration) grid.Grid { return grid.NewMemory(grid.MemoryOptions{MessageTTL: ttl}) }
+func memory(ttl time.Duration) grid.Grid { return gridmemory.New(gridmemory.Options{MessageTTL: ttl}) }
 
 func TestAPublicationOverTheQuotaIsRefusedUnlessItMakesTheSumSmaller(t *testing.T) {
 	d := newDepot(t, 0, memory(0))
@@ -415,7 +417,7 @@ func cluster(t *testing.T, nodes int) (all []grid.Grid) {
 	t.Cleanup(server.Close)
 	prefix := "t" + strings.ToLower(freshet.NewID())
 	for range nodes {
-		g, err := grid.OpenNATS(t.Context(), grid.NATSOptions{InProcess: server, Prefix: prefix, Memory: true})
+		g, err := jetstream.Open(t.Context(), jetstream.Options{InProcess: server, Prefix: prefix, Memory: true})
 		if err != nil {
 			t.Fatal(err)
 		}
