@@ -64,10 +64,11 @@ func (c *container) unfoldArray(d *Document, at place) {
 	for len(places) > 0 {
 		// Half full, so that there is room.
 		n := min(len(places), chunkLen/2)
-		chunk := make([]tree, n, chunkLen)
-		if len(places) == c.count && n == c.count {
-			chunk = make([]tree, n, n+1)
+		room := chunkLen
+		if n == c.count {
+			room = n + 1 // most arrays are short, and few get longer
 		}
+		chunk := make([]tree, n, room)
 		for i, p := range places[:n] {
 			chunk[i] = tree{doc: d, at: p}
 		}
