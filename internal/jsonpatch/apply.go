@@ -55,16 +55,34 @@ func quoteName(name string) string {
 // fails. A patch that is no JSON gives a *SyntaxError, everything else a *PatchError. The bytes that copy operations
 // make count against limits.MaxBytes even where they are overwritten later.
 func Apply(doc *Document, patch []byte, limits Limits) (*Document, error) {
-	parsed, err := Parse(patch, limits)
+	p, err := ParsePatch(patch, limits)
+	if err != nil {
+		return nil, err
+	}
+	return p.Apply(doc, limits)
+}
+
+// A Patch is a JSON Patch (RFC 6902) that was read, to be applied to any number of documents. It never changes.
+type Patch Document
+
+// ParsePatch reads a JSON Patch. It takes src over. Its errors are those that Apply has for any document; a malformed operation is not
+// among them, since what fails before it comes first.
+func ParsePatch(src []byte, limits Limits) (*Patch, error) {
+	parsed, err := Parse(src, limits)
 	if err != nil {
 		return nil, err
 	}
 	if parsed.Root().Kind() != Array {
 		return nil, &PatchError{Index: -1, Err: shapeError("a JSON Patch must be an array of operations")}
 	}
+	return (*Patch)(parsed), nil
+}
+
+// Apply is the function Apply.
+func (p *Patch) Apply(doc *Document, limits Limits) (*Document, error) {
 	a := applier{root: rootTree(doc), limits: limits, room: limits.bytes()}
 	index := 0
-	for v := range parsed.Root().Elements() {
+	for v := range (*Document)(p).Root().Elements() {
 		if err := a.operation(v); err != nil {
 			return nil, &PatchError{Index: index, Op: memberText(v, "op"), Path: memberText(v, "path"), Err: err}
 		}

@@ -309,3 +309,45 @@ func checkAgainstEvanphx(t *testing.T, d *Document, patch []byte, got *Document)
 	}
 	checkSame(t, got.text, other)
 }
+
+func TestAPatchThatWasReadOnceAppliesToManyDocuments(t *testing.T) {
+	patch, err := ParsePatch([]byte(`[{"op":"add","path":"/list/-","value":{"n":1}},{"op":"copy","from":"/list/0","path":"/first"}]`), Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	merge, err := ParseMergePatch([]byte(`{"gone":null,"deep":{"n":1}}`), Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for doc, want := range map[string][2]string{
+		`{"list":[],"gone":1}`:           {`{"list":[{"n":1}],"gone":1,"first":{"n":1}}`, `{"list":[],"deep":{"n":1}}`},
+		`{"list":[2],"deep":{"gone":1}}`: {`{"list":[2,{"n":1}],"deep":{"gone":1},"first":2}`, `{"list":[2],"deep":{"gone":1,"n":1}}`},
+	} {
+		for range 2 {
+			patched, err := patch.Apply(mustParse(t, doc), Limits{})
+			if err != nil || string(patched.Bytes()) != want[0] {
+				t.Errorf("%s becomes %s by operations, %v", doc, patched.Bytes(), err)
+			}
+			merged, err := merge.Apply(mustParse(t, doc), Limits{})
+			if err != nil || string(merged.Bytes()) != want[1] {
+				t.Errorf("%s becomes %s by a merge, %v", doc, merged.Bytes(), err)
+			}
+		}
+	}
+}
+
+func TestAPatchOfAShortArrayTakesLittleMemory(t *testing.T) {
+	const runs = 100
+	doc, patch := mustParse(t, `[1,2,3]`), []byte(`[{"op":"replace","path":"/0","value":4}]`)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range runs {
+		if _, err := Apply(doc, patch, Limits{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if each := (after.TotalAlloc - before.TotalAlloc) / runs; each > 4<<10 {
+		t.Errorf("it takes %d bytes", each)
+	}
+}

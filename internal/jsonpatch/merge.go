@@ -3,12 +3,29 @@ package jsonpatch
 // Merge applies a JSON Merge Patch (RFC 7396) and returns the new document; the old one stays as it is. Members keep their
 // order, new ones come last. A patch that is no JSON gives a *SyntaxError, a result beyond the limits a *PatchError.
 func Merge(doc *Document, patch []byte, limits Limits) (*Document, error) {
-	parsed, err := Parse(patch, limits)
+	p, err := ParseMergePatch(patch, limits)
 	if err != nil {
 		return nil, err
 	}
-	m := merger{target: doc, patch: parsed}
-	text := m.value(make([]byte, 0, len(doc.text)+len(parsed.text)), place{}, place{})
+	return p.Apply(doc, limits)
+}
+
+// A MergePatch is a JSON Merge Patch (RFC 7396) that was read, to be applied to any number of documents. It never changes.
+type MergePatch Document
+
+// ParseMergePatch reads a JSON Merge Patch. It takes src over. Its error is a *SyntaxError.
+func ParseMergePatch(src []byte, limits Limits) (*MergePatch, error) {
+	parsed, err := Parse(src, limits)
+	if err != nil {
+		return nil, err
+	}
+	return (*MergePatch)(parsed), nil
+}
+
+// Apply is Merge.
+func (p *MergePatch) Apply(doc *Document, limits Limits) (*Document, error) {
+	m := merger{target: doc, patch: (*Document)(p)}
+	text := m.value(make([]byte, 0, len(doc.text)+len(p.text)), place{}, place{})
 	return accept(doc, text, limits)
 }
 

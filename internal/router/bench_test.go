@@ -142,3 +142,35 @@ func BenchmarkFilters(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkPatch: a short patch of a document, one that applies and one that is looked at twice because it does not.
+func BenchmarkPatch(b *testing.B) {
+	for _, rows := range []int{4, 100} {
+		for name, bodies := range map[string][2]string{
+			"merge":     {`{"name":"ab"}`, `{"name":"cd"}`},
+			"patch":     {`[{"op":"replace","path":"/rows/0/price","value":1}]`, `[{"op":"replace","path":"/rows/0/price","value":2}]`},
+			"conflict":  {`[{"op":"test","path":"/rows/0/id","value":-1}]`, `[{"op":"remove","path":"/nowhere"}]`},
+			"malformed": {`[{"op":"test"`, `{"op":"test"}`},
+		} {
+			b.Run(fmt.Sprintf("%drows/%s", rows, name), func(b *testing.B) {
+				r, tearDown := setUp(b)
+				defer tearDown()
+				topic := snapshotTopic()
+				if _, err := r.Publish(context.Background(), &topic, router.Publication{Body: document(rows, 0)}); err != nil {
+					b.Fatal(err)
+				}
+				form := router.JSONPatch
+				if name == "merge" {
+					form = router.MergePatch
+				}
+				b.ReportAllocs()
+				for i := 0; b.Loop(); i++ {
+					_, err := r.Publish(context.Background(), &topic, router.Publication{Body: []byte(bodies[i%2]), Form: form})
+					if (err != nil) != (name == "conflict" || name == "malformed") {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}

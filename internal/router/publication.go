@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/content"
+	"github.com/freshet-io/freshet/internal/jsonpatch"
 )
 
 // Form says how the body of a publication relates to the document before it.
@@ -44,6 +46,22 @@ type Publication struct {
 	Gone func() bool
 
 	received time.Time
+
+	// The body of a patch is read at most once, however many attempts it takes. Both are set by decode.
+	patch    content.Patch
+	patchErr error
+}
+
+// decode returns the patch that the body is.
+func (p *Publication) decode(limits jsonpatch.Limits) (content.Patch, error) {
+	if p.patch == nil { // not even one that cannot be read
+		if p.Form == MergePatch {
+			p.patch, p.patchErr = jsonpatch.ParseMergePatch(p.Body, limits)
+		} else {
+			p.patch, p.patchErr = jsonpatch.ParsePatch(p.Body, limits)
+		}
+	}
+	return p.patch, p.patchErr
 }
 
 // Quota limits how long documents may be together. What it refuses is of kind freshet.DocumentLimit.

@@ -74,10 +74,10 @@ func (r *Router) publish(ctx context.Context, topic *freshet.Topic, p Publicatio
 	}
 	defer r.release(t)
 	force := topic.Publisher.ForcePublishing == nil || *topic.Publisher.ForcePublishing
-	return r.publishTo(ctx, t, p, force)
+	return r.publishTo(ctx, t, &p, force)
 }
 
-func (r *Router) publishTo(ctx context.Context, t *topic, p Publication, force bool) (out Outcome, err error) {
+func (r *Router) publishTo(ctx context.Context, t *topic, p *Publication, force bool) (out Outcome, err error) {
 	began := time.Now()
 	defer func() { t.note(began, out, err) }()
 	defer t.settle()
@@ -121,8 +121,8 @@ func dependsOnHeld(err error) bool {
 }
 
 // publishAdmitted tries once, as soon as its documents may be read and compared. The caller holds t.publishing.
-func (t *topic) publishAdmitted(ctx context.Context, p Publication, force bool) (Outcome, error) {
-	admitted, err := t.router.admit(ctx, cmp.Or(p.Owner, t.app), t.workOf(&p), p.received)
+func (t *topic) publishAdmitted(ctx context.Context, p *Publication, force bool) (Outcome, error) {
+	admitted, err := t.router.admit(ctx, cmp.Or(p.Owner, t.app), t.workOf(p), p.received)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -130,7 +130,7 @@ func (t *topic) publishAdmitted(ctx context.Context, p Publication, force bool) 
 	return t.publish(ctx, p, force, &admitted)
 }
 
-func (t *topic) publish(ctx context.Context, p Publication, force bool, admitted *admission) (Outcome, error) {
+func (t *topic) publish(ctx context.Context, p *Publication, force bool, admitted *admission) (Outcome, error) {
 	t.mu.Lock()
 	held, pos, at, cursor, noted, learned := t.state, t.pos, t.at, t.cursor, t.noted, t.learned
 	t.mu.Unlock()
@@ -180,7 +180,7 @@ func (t *topic) publish(ctx context.Context, p Publication, force bool, admitted
 			doc.At = at.Add(time.Millisecond) // or nobody sees that it is newer; a clock may even be ahead
 		}
 	}
-	doc.Position, err = t.putWithin(ctx, span, &p, held, pos, cursor, doc)
+	doc.Position, err = t.putWithin(ctx, span, p, held, pos, cursor, doc)
 	if errors.Is(err, grid.ErrRepeated) {
 		return Outcome{Position: doc.Position, Replayed: true}, nil // whoever stored it did not live to say so
 	}
@@ -276,7 +276,7 @@ func matches(conditions []Match, pos freshet.Position) bool {
 }
 
 // apply returns what the publication makes of the held state.
-func (t *topic) apply(held content.State, p Publication, now time.Time) (content.Publication, error) {
+func (t *topic) apply(held content.State, p *Publication, now time.Time) (content.Publication, error) {
 	began := time.Now()
 	next, err := t.applyForm(held, p, now)
 	t.router.stats.diff.Observe(time.Since(began))
@@ -289,30 +289,26 @@ func (t *topic) apply(held content.State, p Publication, now time.Time) (content
 	return next, nil
 }
 
-func (t *topic) applyForm(held content.State, p Publication, now time.Time) (content.Publication, error) {
+func (t *topic) applyForm(held content.State, p *Publication, now time.Time) (content.Publication, error) {
 	if p.Form == Whole {
 		return t.rules.Publish(held, p.Body, now)
 	}
 	if t.rules.IsItems() {
 		return content.Publication{}, freshet.Errorf(freshet.MethodNotAllowed, "An item topic takes items by POST, not patches")
 	}
-	old, _ := t.rules.Unfold(held).(*jsonpatch.Document)
-	if old == nil {
-		return content.Publication{}, freshet.Errorf(freshet.Conflict, "Nothing was published to this topic yet; there is no document to patch")
+	if held == nil {
+		return content.Publication{}, content.ErrNoDocument // whatever the patch is
 	}
-	patched, err := patch(old, p, t.patchLimits(p))
+	limits := t.patchLimits(p)
+	patch, err := p.decode(limits)
 	if err != nil {
 		return content.Publication{}, err
 	}
-	change := jsonpatch.Diff(old, patched)
-	if change.Kind == jsonpatch.Same {
-		return content.Publication{State: held, Change: change}, nil
-	}
-	return content.Publication{State: patched, Change: change}, nil
+	return t.rules.Patch(held, patch, limits)
 }
 
 // patchLimits are those of a patched document: nobody gets by patches what nobody could send.
-func (t *topic) patchLimits(p Publication) jsonpatch.Limits {
+func (t *topic) patchLimits(p *Publication) jsonpatch.Limits {
 	limits := t.router.limits
 	if p.Limit > 0 {
 		limits.MaxBytes = min(limits.MaxBytes, p.Limit)
@@ -320,17 +316,13 @@ func (t *topic) patchLimits(p Publication) jsonpatch.Limits {
 	return limits
 }
 
-func patch(old *jsonpatch.Document, p Publication, limits jsonpatch.Limits) (*jsonpatch.Document, error) {
-	if p.Form == MergePatch {
-		return jsonpatch.Merge(old, p.Body, limits)
-	}
-	return jsonpatch.Apply(old, p.Body, limits)
-}
-
 // refusal gives the errors of content their kind. Their texts say where a body is wrong and may be shown.
 func refusal(err error) error {
 	if e, ok := errors.AsType[*content.ItemError](err); ok {
 		return freshet.Errorf(freshet.Invalid, "The body does not fit the topic: %s", e.Error())
+	}
+	if errors.Is(err, content.ErrNoDocument) {
+		return freshet.Errorf(freshet.Conflict, "Nothing was published to this topic yet; there is no document to patch")
 	}
 	if errors.Is(err, jsonpatch.ErrTooLong) {
 		return freshet.Errorf(freshet.TooLarge, "The patch makes too much of the document: %s", err)
@@ -353,7 +345,7 @@ func (r *Router) Preview(of *freshet.Topic, body []byte) ([]byte, error) {
 		return nil, err
 	}
 	defer admitted.release()
-	made, err := (&topic{router: r, rules: r.rules(of)}).apply(nil, Publication{Body: body}, time.Now())
+	made, err := (&topic{router: r, rules: r.rules(of)}).apply(nil, &Publication{Body: body}, time.Now())
 	switch {
 	case err != nil:
 		return nil, err

@@ -26,7 +26,7 @@ func (r *Router) OpenWriter(ctx context.Context, topic *freshet.Topic) (*Writer,
 // Publish is Router.Publish, without idempotency keys.
 func (w *Writer) Publish(ctx context.Context, p Publication) (Outcome, error) {
 	p.received = time.Now()
-	return w.router.publishTo(ctx, w.topic, p, true)
+	return w.router.publishTo(ctx, w.topic, &p, true)
 }
 
 // IsEmpty reports whether the topic has no document.
