@@ -19,12 +19,12 @@ func (f *Fanout) adopt(w http.ResponseWriter, r *http.Request, s Stream) bool {
 		return false
 	}
 	var fd int
-	var ticket Ticket
+	var permit Permit
 	if a, ok := w.(*answer); ok {
-		fd, ticket = a.take(), a.ticket
+		fd, permit = a.take(), a.permit
 	} else {
 		var hijacked bool
-		if fd, ticket, hijacked = f.hijack(w, r); !hijacked {
+		if fd, permit, hijacked = f.hijack(w, r); !hijacked {
 			return false
 		}
 	}
@@ -32,16 +32,16 @@ func (f *Fanout) adopt(w http.ResponseWriter, r *http.Request, s Stream) bool {
 		f.left(s.Group)
 		return true
 	}
-	if c, l := f.begin(fd, ticket, s); c != nil {
+	if c, l := f.begin(fd, permit, s); c != nil {
 		l.arrive(c)
 	}
 	return true
 }
 
 // begin chooses a loop for a connection and writes the beginning of the answer. The connection is nil if it is broken already.
-func (f *Fanout) begin(fd int, ticket Ticket, s Stream) (*conn, *loop) {
+func (f *Fanout) begin(fd int, permit Permit, s Stream) (*conn, *loop) {
 	l := f.loops.all[f.loops.next.Add(1)%uint32(len(f.loops.all))]
-	c := &conn{members: &s.Group.members[l.number], cursor: s.First.Next, fd: int32(fd), ticket: ticket}
+	c := &conn{members: &s.Group.members[l.number], cursor: s.First.Next, fd: int32(fd), permit: permit}
 	if !f.greet(c, s) {
 		l.discard(c)
 		return nil, nil
@@ -51,7 +51,7 @@ func (f *Fanout) begin(fd int, ticket Ticket, s Stream) (*conn, *loop) {
 
 // hijack takes the connection from net/http: its descriptor is duplicated and Go's own connection closed, so that its
 // goroutine, buffers and place in the runtime's poller are free again. A negative descriptor means that it is lost.
-func (f *Fanout) hijack(w http.ResponseWriter, r *http.Request) (fd int, ticket Ticket, ok bool) {
+func (f *Fanout) hijack(w http.ResponseWriter, r *http.Request) (fd int, permit Permit, ok bool) {
 	// Asked before hijacking, because there is no way back from that.
 	if local, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); local == nil {
 		return -1, 0, false
@@ -62,7 +62,7 @@ func (f *Fanout) hijack(w http.ResponseWriter, r *http.Request) (fd int, ticket 
 	}
 	fd, err = takeOver(nc)
 	if err == nil {
-		ticket = takeTicket(nc) // it stays with the socket
+		permit = takePermit(nc) // it stays with the socket
 	}
 	nc.Close()
 	if err != nil {
@@ -70,15 +70,15 @@ func (f *Fanout) hijack(w http.ResponseWriter, r *http.Request) (fd int, ticket 
 		return -1, 0, true
 	}
 	tune(fd, f.loops.sendBuffer)
-	return fd, ticket, true
+	return fd, permit, true
 }
 
-// takeTicket takes the ticket of a connection, or of the one below it.
-func takeTicket(nc net.Conn) Ticket {
+// takePermit takes the permit of a connection, or of the one below it.
+func takePermit(nc net.Conn) Permit {
 	for {
 		switch c := nc.(type) {
-		case interface{ take() Ticket }:
-			return c.take()
+		case interface{ takePermit() Permit }:
+			return c.takePermit()
 		case interface{ NetConn() net.Conn }:
 			nc = c.NetConn()
 		default:

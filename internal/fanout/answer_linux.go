@@ -13,13 +13,13 @@ import (
 // answer is what the handler of a plain request writes to: a stream, to which Serve hands the connection, or a short answer that
 // ends it.
 type answer struct {
-	fd       int // -1 once an event loop has it
-	ticket   Ticket
-	gate     *Gate
-	header   http.Header
-	status   int
-	body     []byte
-	complete bool
+	fd        int // -1 once an event loop has it
+	permit    Permit
+	addresses *AddressLimit
+	header    http.Header
+	status    int
+	body      []byte
+	complete  bool
 }
 
 // Header implements http.ResponseWriter.
@@ -60,7 +60,7 @@ func (a *answer) finish() {
 		_, _ = nowait.Write(fd, a.bytes())
 	}
 	unix.Close(fd)
-	a.gate.leave(a.ticket)
+	a.addresses.release(a.permit)
 }
 
 // bytes is the answer as it goes over the wire.

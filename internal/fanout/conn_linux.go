@@ -17,7 +17,7 @@ type conn struct {
 	written uint32 // the tick of the last write
 	since   uint32 // the second it came, for whoever asks
 	serial  uint32 // tells it from others that had the descriptor
-	ticket  Ticket // of Fanout.gate
+	permit  Permit // of Fanout.addresses
 }
 
 // admit makes an arrival a member of its group.
@@ -159,7 +159,7 @@ func (l *loop) drop(c *conn) {
 // refers to it.
 func (l *loop) discard(c *conn) {
 	unix.Close(int(c.fd))
-	l.f.gate.leave(c.ticket)
+	l.f.addresses.release(c.permit)
 	g := c.members.group
 	c.members, c.fd = nil, -1
 	l.f.left(g)

@@ -80,8 +80,8 @@ func (d *desk) acceptSome(listener int) (any bool, err syscall.Errno) {
 		case 0:
 			any = true
 			from := addressOf(&d.peer)
-			if ticket, ok := d.front.fanout.gate.enter(from.Addr()); ok {
-				d.crowd = append(d.crowd, arrival{fd: int(fd), peer: from, ticket: ticket})
+			if permit, ok := d.front.fanout.addresses.acquire(from.Addr()); ok {
+				d.crowd = append(d.crowd, arrival{fd: int(fd), peer: from, permit: permit})
 			} else {
 				reset(int(fd))
 			}
@@ -126,7 +126,7 @@ func (d *desk) receive(a *arrival) bool {
 		n = 0 // whoever answers it will wait
 	case errno != 0 || n == 0: // gone before it said anything
 		unix.Close(a.fd)
-		d.front.fanout.gate.leave(a.ticket)
+		d.front.fanout.addresses.release(a.permit)
 		return false
 	}
 	a.text = string(d.buf[:n])
@@ -144,7 +144,7 @@ func (d *desk) begin(a *arrival) bool {
 	}
 	f := d.front.fanout
 	f.counters.open.Add(1)
-	if c, l := f.begin(a.fd, a.ticket, s); c != nil {
+	if c, l := f.begin(a.fd, a.permit, s); c != nil {
 		d.begun[l.number] = append(d.begun[l.number], c)
 	}
 	return true

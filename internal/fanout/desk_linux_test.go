@@ -35,9 +35,9 @@ func (dt *deskTest) BeginNow(h *plain.Head) (Stream, bool) {
 	return Stream{}, false
 }
 
-func startDesk(t *testing.T, gate *Gate) *deskTest {
+func startDesk(t *testing.T, limit *AddressLimit) *deskTest {
 	dt := &deskTest{held: make(chan struct{})}
-	startWith(t, gate, func(ft *frontTest) FrontHandler {
+	startWith(t, limit, func(ft *frontTest) FrontHandler {
 		dt.frontTest = ft
 		dt.group = ft.fan.NewGroup(silentFeed{}, false, func() { dt.left.Add(1) })
 		return dt
@@ -64,7 +64,7 @@ func served(t *testing.T, c net.Conn) {
 func request(path string) string { return "GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n" }
 
 func TestAStreamBegunAtTheDeskNeedsNobodyElse(t *testing.T) {
-	dt := startDesk(t, NewGate(3, nil))
+	dt := startDesk(t, NewAddressLimit(3, nil))
 	var all []net.Conn
 	for range 3 {
 		c := dt.talk(request("/now"))
@@ -77,13 +77,13 @@ func TestAStreamBegunAtTheDeskNeedsNobodyElse(t *testing.T) {
 		t.Errorf("%d at the desk, %d by goroutines, %d by net/http; %+v", dt.begun.Load(), dt.fronted(), dt.passedOn(), dt.fan.Stats())
 	}
 	if _, err := dt.talk(request("/now")).Read(make([]byte, 1)); err == nil {
-		t.Error("one more than the gate lets in was served")
+		t.Error("one more than the address may have was served")
 	}
 	for _, c := range all {
 		c.Close()
 	}
 	eventually(t, func() bool { return dt.left.Load() == 3 && dt.fan.Stats().Open == 0 })
-	eventually(t, func() bool { // its place at the gate is free again
+	eventually(t, func() bool { // its permit is free again
 		c := dt.talk(request("/now"))
 		_, err := c.Read(make([]byte, 1))
 		return err == nil

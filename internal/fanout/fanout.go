@@ -1,12 +1,3 @@
-// Package fanout moves frames to sockets. Subscribers that get the same frames and share the same fate form a
-// [Group]; each subscriber is a cursor into the group's [Feed] and, while its socket is full, the rest of what it is
-// being sent. There is no queue per subscriber: one that cannot keep up asks the feed again when it can.
-//
-// Plain HTTP/1.1 connections on Linux belong to an event loop per core and cost neither goroutine nor buffer. TLS,
-// HTTP/2 and other systems use a goroutine per connection. Both behave alike.
-//
-// The package deliberately does not know topics, documents, keys or error codes: what a frame says, who may have it and
-// when a stream must end is decided above. Everything exported is safe for concurrent use.
 package fanout
 
 import (
@@ -82,7 +73,7 @@ type Options struct {
 	SendBuffer int
 
 	// Pace is the least time between two writes to the same subscriber, per member of its group on its loop, within bounds: a
-	// subscriber of a crowd may wait up to 3 ms for more to come, and one of a few dozen does not wait. 30 µs by default;
+	// subscriber of a large group may wait up to 3 ms for more to come, and one of a few dozen does not wait. 30 µs by default;
 	// negative: nobody waits.
 	Pace time.Duration
 
@@ -93,8 +84,8 @@ type Options struct {
 	// DrainRate is how many streams a second end when the Fanout drains, or more if the time would not do otherwise; 500 by default.
 	DrainRate int
 
-	// Gate bounds the connections of each address that Front accepts. Nil bounds nobody.
-	Gate *Gate
+	// AddressLimit bounds the connections of each address that Front accepts. Nil bounds nobody.
+	AddressLimit *AddressLimit
 
 	// Unmeasured leaves out how long things take, and Lag and FanOut of the Stats with it. It is there for whoever wants to know
 	// what measuring costs.
@@ -112,7 +103,7 @@ type Fanout struct {
 	writeTimeout time.Duration
 	loops        loops
 	node         string
-	gate         *Gate
+	addresses    *AddressLimit
 	socket       func(ctx context.Context) syscall.RawConn
 	unmeasured   bool
 	drainRate    int
@@ -179,7 +170,7 @@ func New(opts Options) (*Fanout, error) {
 		writeTimeout: orDefault(opts.WriteTimeout, 30*time.Second),
 		draining:     make(chan struct{}),
 		closed:       make(chan struct{}),
-		gate:         opts.Gate,
+		addresses:    opts.AddressLimit,
 		socket:       opts.Socket,
 		unmeasured:   opts.Unmeasured,
 		drainRate:    orDefault(opts.DrainRate, 500),
@@ -205,14 +196,14 @@ func orDefault[T int | time.Duration](v, standard T) T {
 type Stream struct {
 	Group *Group
 
-	// Header is the answer's header; the status is always 200. Prefix, which belongs to this stream alone, and First, whose
+	// Header is the response's header; the status is always 200. Prefix, which belongs to this stream alone, and First, whose
 	// bytes others may share, go out before the feed's frames, in the group's encoding. The feed goes on at First.Next.
 	Header *Header
 	Prefix []byte
 	First  Batch
 }
 
-// Header is the header of many answers.
+// Header is the header of many responses.
 type Header struct {
 	fields http.Header
 	lines  []byte // as they go over the wire, without an empty line at the end
@@ -308,7 +299,7 @@ func (f *Fanout) hurryAll() {
 }
 
 // DrainTime is over how much time the end of so many streams is spread: as much as their number takes at the rate of a drain,
-// but no more than ctx leaves. A crowd must not come back at once; whoever stops a server with a handful of streams does not wait.
+// but no more than ctx leaves. Thousands must not come back at once; whoever stops a server with a handful of streams does not wait.
 func (f *Fanout) DrainTime(ctx context.Context, streams int64) time.Duration {
 	deadline, ok := ctx.Deadline()
 	if !ok || streams*int64(drainAtOnce) < int64(f.drainRate) {

@@ -163,7 +163,7 @@ func ntohs(v uint16) uint16 {
 type arrival struct {
 	fd     int
 	peer   netip.AddrPort
-	ticket Ticket
+	permit Permit
 	text   string // what was read of it
 }
 
@@ -223,7 +223,7 @@ func isUsual(h *plain.Head) bool { return plain.IsHost(h.Host) && !needsChunks(h
 
 // serve runs the handler in the way of net/http.
 func (fr *front) serve(from arrival, r *http.Request) {
-	a := &answer{fd: from.fd, ticket: from.ticket, gate: fr.fanout.gate, header: make(http.Header)}
+	a := &answer{fd: from.fd, permit: from.permit, addresses: fr.fanout.addresses, header: make(http.Header)}
 	defer a.finish()
 	defer func() {
 		if v := recover(); v != nil {
@@ -242,7 +242,7 @@ func (fr *front) pass(a arrival) {
 	tcp, ok := c.(*net.TCPConn)
 	if err != nil || !ok {
 		fr.fanout.log.Error("connection could not be passed on", "err", err)
-		fr.fanout.gate.leave(a.ticket)
+		fr.fanout.addresses.release(a.permit)
 		return
 	}
 	// Goroutines have no other way to notice a peer that vanished than the kernel's.
@@ -251,17 +251,17 @@ func (fr *front) pass(a arrival) {
 	}
 	select {
 	case fr.rest <- &replay{
-		ticketed: ticketed{TCPConn: tcp, pass: pass{gate: fr.fanout.gate, ticket: a.ticket}}, read: a.text,
+		limitedConn: limitedConn{TCPConn: tcp, permitHolder: permitHolder{limit: fr.fanout.addresses, permit: a.permit}}, read: a.text,
 	}:
 	case <-fr.done:
 		_ = tcp.Close()
-		fr.fanout.gate.leave(a.ticket)
+		fr.fanout.addresses.release(a.permit)
 	}
 }
 
 // replay is a connection some of whose bytes were read already.
 type replay struct {
-	ticketed
+	limitedConn
 	read string
 }
 

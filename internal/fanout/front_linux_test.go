@@ -67,16 +67,16 @@ func (ft *frontTest) fronted() int {
 	return ft.own
 }
 
-func startFront(t *testing.T) *frontTest { return startGated(t, nil) }
+func startFront(t *testing.T) *frontTest { return startLimited(t, nil) }
 
-func startGated(t *testing.T, gate *Gate) *frontTest {
-	return startWith(t, gate, func(ft *frontTest) FrontHandler { return ft })
+func startLimited(t *testing.T, limit *AddressLimit) *frontTest {
+	return startWith(t, limit, func(ft *frontTest) FrontHandler { return ft })
 }
 
-func startWith(t *testing.T, gate *Gate, handler func(*frontTest) FrontHandler) *frontTest {
+func startWith(t *testing.T, limit *AddressLimit, handler func(*frontTest) FrontHandler) *frontTest {
 	ft := &frontTest{t: t}
 	var err error
-	if ft.fan, err = New(Options{Loops: 1, Gate: gate, Log: slog.New(slog.NewTextHandler(ft, nil))}); err != nil {
+	if ft.fan, err = New(Options{Loops: 1, AddressLimit: limit, Log: slog.New(slog.NewTextHandler(ft, nil))}); err != nil {
 		t.Fatal(err)
 	}
 	inner, err := Listen(t.Context(), "127.0.0.1:0", Options{})

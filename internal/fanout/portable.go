@@ -224,9 +224,9 @@ func (p *portable) hasVanished() bool {
 	return vanished
 }
 
-// Answer writes an answer that is no stream, in pieces as a stream is written: a client that takes nothing of it holds nobody for ever.
-// It returns how many bytes were taken.
-func (f *Fanout) Answer(w http.ResponseWriter, b []byte) (n int) {
+// WriteBody writes the body of a response that is no stream, in pieces as a stream is written: a client that takes nothing of it holds
+// nobody for ever. It returns how many bytes were taken.
+func (f *Fanout) WriteBody(w http.ResponseWriter, b []byte) (n int) {
 	w.Header().Set("Content-Length", strconv.Itoa(len(b))) // flushing would otherwise make it chunks
 	ctrl := http.NewResponseController(w)
 	for n < len(b) {

@@ -51,7 +51,7 @@ type parts struct {
 	router     *router.Router
 	catalog    *catalog.Catalog
 	fanout     *fanout.Fanout
-	gate       *fanout.Gate // of the subscriber listener
+	addresses  *fanout.AddressLimit // of the subscriber listener
 	subscriber *subscribe.Server
 	poller     *poll.Poller
 	tester     *poll.Tester // nil without the manage role
@@ -361,13 +361,13 @@ func (p *parts) console() (http.Handler, error) {
 	return console.New(o)
 }
 
-// newGate makes the gate of one public listener.
-func (p *parts) newGate() *fanout.Gate {
+// newAddressLimit bounds the connections of each address to one public listener.
+func (p *parts) newAddressLimit() *fanout.AddressLimit {
 	limit := p.settings.Limits.ConnectionsPerAddress
 	if files, known := maxOpenFiles(); limit == 0 && known {
 		limit = int64(min(files, math.MaxInt32) / 20 * 19) // what is left is for others
 	}
-	return fanout.NewGate(int(limit), p.settings.TrustedProxies)
+	return fanout.NewAddressLimit(int(limit), p.settings.TrustedProxies)
 }
 
 // everywhere asks all nodes of the service, of which this one may be the only one.
@@ -383,9 +383,9 @@ func (p *parts) usageReport() manage.Usage {
 
 func (p *parts) openSubscriber(context.Context) (err error) {
 	s := &p.settings.Subscriber
-	p.gate = p.newGate()
+	p.addresses = p.newAddressLimit()
 	p.fanout, err = fanout.New(fanout.Options{
-		Log: p.log, Node: p.node, Gate: p.gate, Socket: httpkit.SocketOf, Heartbeat: s.Heartbeat, WriteTimeout: s.WriteTimeout,
+		Log: p.log, Node: p.node, AddressLimit: p.addresses, Socket: httpkit.SocketOf, Heartbeat: s.Heartbeat, WriteTimeout: s.WriteTimeout,
 	})
 	if err != nil {
 		return err

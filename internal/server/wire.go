@@ -132,10 +132,10 @@ func (p *public) serve(context.Context) error {
 		p.tls = certificate.config()
 	}
 	if p.ports.gateway != nil {
-		gate := p.parts.newGate()
-		p.ports.gateway.Listener = p.gatewayListener(gate)
+		addresses := p.parts.newAddressLimit()
+		p.ports.gateway.Listener = p.gatewayListener(addresses)
 		door := newWeb(p.ports.gateway, p.parts.gateway, p.parts.streams,
-			httpkit.StreamLimits{Stall: p.stall, Enter: gate.Enter}, p.parts.log)
+			httpkit.StreamLimits{Stall: p.stall, Enter: addresses.Acquire}, p.parts.log)
 		door.http.ConnState = p.parts.gateway.ConnState
 		p.webs = append(p.webs, door)
 	}
@@ -144,15 +144,15 @@ func (p *public) serve(context.Context) error {
 		if p.tls == nil {
 			bound = p.parts.fanout.Front(bound, p.parts.subscriber)
 		}
-		if bound == p.ports.subscriber.Listener { // otherwise the front has the gate
-			bound = p.parts.gate.Listen(bound)
+		if bound == p.ports.subscriber.Listener { // otherwise the front counts
+			bound = p.parts.addresses.Listen(bound)
 		}
 		if p.tls == nil {
 			bound = httpkit.RefuseAmbiguous(bound)
 		}
 		p.ports.subscriber.Listener = bound
 		w := newWeb(p.ports.subscriber, httpkit.TimeBodies(bodyTimeout)(p.parts.subscriber), p.parts.streams,
-			httpkit.StreamLimits{Stall: p.parts.settings.Subscriber.WriteTimeout, Enter: p.parts.gate.Enter}, p.parts.log)
+			httpkit.StreamLimits{Stall: p.parts.settings.Subscriber.WriteTimeout, Enter: p.parts.addresses.Acquire}, p.parts.log)
 		w.http.ConnState = httpkit.ConnState
 		p.webs = append(p.webs, w)
 	}
@@ -167,8 +167,8 @@ func (p *public) serve(context.Context) error {
 }
 
 // gatewayListener is what lies between the gateway and its socket.
-func (p *public) gatewayListener(gate *fanout.Gate) net.Listener {
-	bound := httpkit.Calm(gate.Listen(p.ports.gateway.Listener))
+func (p *public) gatewayListener(addresses *fanout.AddressLimit) net.Listener {
+	bound := httpkit.Calm(addresses.Listen(p.ports.gateway.Listener))
 	if p.tls != nil {
 		return bound
 	}

@@ -117,7 +117,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, q *request, all 
 	encoded := q.encoding.AppendWhole(nil, body.Bytes())
 	h.Set("Content-Length", strconv.Itoa(len(encoded)))
 	head := headLen(http.StatusOK, h)
-	return answered{head, s.fanout.Answer(w, encoded)}
+	return answered{head, s.fanout.WriteBody(w, encoded)}
 }
 
 // headLen is how long the head of an answer is in HTTP/1.

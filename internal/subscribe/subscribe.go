@@ -353,7 +353,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, q *request, err er
 		body = sse.AppendComment(body, q.padding)
 	}
 	body = append(body, f.frame(retryFor(err))...)
-	s.fanout.Answer(w, q.encoding.AppendWhole(nil, body))
+	s.fanout.WriteBody(w, q.encoding.AppendWhole(nil, body))
 }
 
 func copyHeader(dst, src http.Header) {

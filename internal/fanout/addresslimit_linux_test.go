@@ -11,7 +11,7 @@ import (
 
 func TestAFloodFromOneAddressLeavesRoomForOthers(t *testing.T) {
 	const limit = 5
-	ft := startGated(t, NewGate(limit, nil))
+	ft := startLimited(t, NewAddressLimit(limit, nil))
 	from := func(address string) net.Conn {
 		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
 		c, err := d.Dial("tcp", ft.ln.Addr().String())
@@ -59,16 +59,16 @@ func TestAFloodFromOneAddressLeavesRoomForOthers(t *testing.T) {
 	if !served(from("127.0.0.3"), "/stream") {
 		t.Error("somebody else was refused")
 	}
-	if n := ft.fan.gate.Refused(); n != 20 {
+	if n := ft.fan.addresses.Refused(); n != 20 {
 		t.Errorf("%d refusals are counted", n)
 	}
 	for _, c := range held {
 		c.Close()
 	}
 	eventually(t, func() bool { // every one of them is noticed
-		ft.fan.gate.mu.Lock()
-		defer ft.fan.gate.mu.Unlock()
-		return len(ft.fan.gate.places) == 1
+		ft.fan.addresses.mu.Lock()
+		defer ft.fan.addresses.mu.Unlock()
+		return len(ft.fan.addresses.permits) == 1
 	})
 	for i := range limit {
 		if !served(from("127.0.0.2"), "/stream") {
@@ -77,43 +77,43 @@ func TestAFloodFromOneAddressLeavesRoomForOthers(t *testing.T) {
 	}
 }
 
-func TestAGateCountsNetworksAndSparesProxies(t *testing.T) {
-	g := NewGate(1, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")})
-	enter := func(ip string) (Ticket, bool) { return g.enter(netip.MustParseAddr(ip)) }
-	first, ok := enter("2001:db8::1")
-	if _, again := enter("2001:db8::ffff"); !ok || again {
+func TestAnAddressLimitCountsNetworksAndSparesProxies(t *testing.T) {
+	l := NewAddressLimit(1, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")})
+	acquire := func(ip string) (Permit, bool) { return l.acquire(netip.MustParseAddr(ip)) }
+	first, ok := acquire("2001:db8::1")
+	if _, again := acquire("2001:db8::ffff"); !ok || again {
 		t.Error("a /64 is not one address")
 	}
-	if _, ok := enter("2001:db8:0:1::1"); !ok {
+	if _, ok := acquire("2001:db8:0:1::1"); !ok {
 		t.Error("another /64 was refused")
 	}
 	for range 3 {
-		if _, ok := enter("10.1.2.3"); !ok {
+		if _, ok := acquire("10.1.2.3"); !ok {
 			t.Error("a proxy was refused")
 		}
 	}
-	g.leave(first)
-	if _, ok := enter("2001:db8::2"); !ok {
+	l.release(first)
+	if _, ok := acquire("2001:db8::2"); !ok {
 		t.Error("a free place was not given")
 	}
-	if _, ok := NewGate(0, nil).enter(netip.MustParseAddr("192.0.2.1")); !ok {
+	if _, ok := NewAddressLimit(0, nil).acquire(netip.MustParseAddr("192.0.2.1")); !ok {
 		t.Error("no limit refused somebody")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	srv := &http.Server{Handler: http.NotFoundHandler()}
-	go srv.Serve(NewGate(1, nil).Listen(l))
+	go srv.Serve(NewAddressLimit(1, nil).Listen(ln))
 	defer srv.Close()
 	get := func() error {
-		resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get("http://" + l.Addr().String())
+		resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get("http://" + ln.Addr().String())
 		if err == nil {
 			resp.Body.Close()
 		}
 		return err
 	}
-	holder, err := net.Dial("tcp", l.Addr().String())
+	holder, err := net.Dial("tcp", ln.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
