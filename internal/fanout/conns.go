@@ -52,7 +52,7 @@ func (f *Fanout) Cut(id string, final []byte) bool {
 	var serial uint64
 	if n, _ := fmt.Sscanf(rest, "g-%d", &serial); n == 1 && id == portableID(f.node, serial) {
 		f.mu.Lock()
-		defer f.mu.Unlock() // to the end: the answer of a handler that returned belongs to somebody else
+		defer f.mu.Unlock() // to the end: the ResponseWriter of a handler that returned belongs to somebody else
 		p := f.portables[serial]
 		return p != nil && p.end(final)
 	}
@@ -81,7 +81,7 @@ func (p *portable) end(final []byte) bool {
 	}
 }
 
-// list puts the stream into the book of those with goroutines, and returns how to take it out.
+// list adds the stream to those with goroutines, and returns how to remove it.
 func (f *Fanout) list(p *portable) (remove func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -65,7 +65,7 @@ func (g *Group) End(frame []byte) {
 	g.wakeLoops()
 }
 
-// enter and exit keep the book of members with goroutines.
+// enter and exit add and remove a member with a goroutine.
 func (g *Group) enter(p *portable) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -19,7 +19,7 @@ const vanishTimeout = 20 * time.Second
 // a receiver does not open a closed window before it has room for a packet: one that reads 1 KB/s would seem dead for a minute.
 const segment = 1440
 
-// peerInfo asks the kernel about the other end. The answer is good until the next call.
+// peerInfo asks the kernel about the other end. The result is good until the next call.
 func (l *loop) peerInfo(c *conn) (*unix.TCPInfo, bool) {
 	return &l.info, tcpInfo(uintptr(c.fd), &l.info)
 }
