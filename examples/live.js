@@ -22,7 +22,10 @@ export function follow(url, { changed, problem = () => {}, state = () => {} }) {
   let doc;
   const source = new EventSource(url);
   source.onopen = () => state('open');
-  source.addEventListener('snapshot', e => changed((doc = JSON.parse(e.data)), []));
+  source.addEventListener('snapshot', e => {
+    doc = JSON.parse(e.data);
+    changed(doc, []);
+  });
   source.addEventListener('patch', e => {
     const operations = JSON.parse(e.data);
     doc = operations.reduce(apply, doc);

@@ -15,7 +15,7 @@ const desktop = { width: 1440, height: 900 },
   phone = { width: 390, height: 844 },
   narrow = { width: 320, height: 640 }; // as a desktop at 400 %
 const problems = [],
-  figures = {};
+  figures = { seconds: {} };
 const expect = (ok, what) => {
   if (!ok) problems.push(what);
 };
@@ -468,7 +468,8 @@ async function load(page, { topic, app }, token) {
   await publish(topic, app.publisher_key, doc);
   await page.getByRole('tree').getByText('[ 500 ]').waitFor();
   await page.evaluate(() => {
-    const seen = (globalThis.seen = { frames: [], long: [] });
+    const seen = { frames: [], long: [] };
+    globalThis.seen = seen;
     new PerformanceObserver(l => {
       for (const e of l.getEntries()) seen.long.push(e.duration);
     }).observe({ type: 'longtask' });
@@ -1098,7 +1099,7 @@ try {
     at = name;
     const t = Date.now();
     const r = await act();
-    (figures.seconds ??= {})[name] = (Date.now() - t) / 1000;
+    figures.seconds[name] = (Date.now() - t) / 1000;
     return r;
   };
   await flow('signing up', () => signingUp(page));

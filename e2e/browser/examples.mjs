@@ -49,7 +49,9 @@ try {
   await page.evaluate(axe);
   for (const colorScheme of ['light', 'dark']) {
     await page.emulateMedia({ colorScheme });
-    await page.evaluate(() => document.getAnimations().forEach(a => a.finish())); // colours are judged as they come to rest
+    await page.evaluate(() => {
+      for (const a of document.getAnimations()) a.finish(); // colours are judged as they come to rest
+    });
     const found = await page.evaluate(() => globalThis.axe.run(document, { runOnly: ['color-contrast'], resultTypes: ['violations'] }));
     for (const v of found.violations) seen.errors.push(`${colorScheme}: ${v.nodes.map(n => n.any[0]?.message).join(' | ')}`);
     await page.screenshot({ path: `${pictures}/page-${colorScheme}.png` });

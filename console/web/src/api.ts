@@ -203,7 +203,7 @@ export async function call<T>(method: string, path: string, { body, signal, anon
   const headers: Record<string, string> = { Accept: 'application/json' };
   const held = session.value;
   if (!held && !anonymous) throw new Ended();
-  if (held && !anonymous) headers['Authorization'] = 'Bearer ' + held.token;
+  if (held && !anonymous) headers.Authorization = 'Bearer ' + held.token;
   if (body !== undefined) headers['Content-Type'] = 'application/json';
   const init: RequestInit = { method, headers };
   if (body !== undefined) init.body = JSON.stringify(body);

@@ -32,12 +32,12 @@ export const time = (ms: number): string => `${clock.format(ms)}.${String((ms % 
 const full = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' });
 export const date = (text: string): string => {
   const d = new Date(text);
-  return isNaN(+d) ? '–' : full.format(d);
+  return Number.isNaN(+d) ? '–' : full.format(d);
 };
 
 export function ago(text: string): string {
   const s = (Date.now() - +new Date(text)) / 1000;
-  if (isNaN(s)) return '–';
+  if (Number.isNaN(s)) return '–';
   if (s < 45) return 'just now';
   if (s < 3600) return `${Math.max(1, Math.round(s / 60))} min ago`;
   if (s < 86400) return `${Math.round(s / 3600)} h ago`;

@@ -87,7 +87,7 @@ test('a patch changes what it names and shares the rest', () => {
   const after = apply(before, ops);
   assert.equal(print(after.doc), '{"a":[0,2,{"b":null},9],"c":{"d":4},"~/":6,"__proto__":{"x":1}}');
   assert.equal(print(before), text);
-  assert.equal((after.doc as { [k: string]: Json })['c'], before['c']);
+  assert.equal((after.doc as { [k: string]: Json }).c, before.c);
   assert.equal(({} as { x?: number }).x, undefined);
   assert.deepEqual(
     after.touches.map(t => t.kind + t.path),
@@ -120,7 +120,7 @@ test('rows are those of the whole document, whichever window is looked at', () =
       rows(doc, folding, from, to).map(r => r.path),
       now.slice(from, to).map(r => r.path),
     );
-    now.forEach((r, at) => assert.equal(find(doc, folding, r.path), at));
+    for (const [at, r] of now.entries()) assert.equal(find(doc, folding, r.path), at);
   }
 });
 

@@ -48,7 +48,10 @@ export async function ask(to: Address, wishes: Wishes, transport: TransportName,
   const plain = transport === 'eventsource';
   const query: [string, string][] = [];
   const headers: Record<string, string> = { ...wishes.headers };
-  const add = (name: string, value: string) => (plain ? query.push([name, value]) : (headers[name] = value));
+  const add = (name: string, value: string) => {
+    if (plain) query.push([name, value]);
+    else headers[name] = value;
+  };
 
   // A signature covers a target's URL with its query, up to what we add here.
   if (wishes.signatureKey !== undefined) {

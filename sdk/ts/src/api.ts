@@ -28,7 +28,7 @@ export interface APIOptions {
 
 /** The management API, and for admins the admin API: one function for each operation. */
 export function management(options: APIOptions): Management & Admin {
-  const client: Record<string, (...args: any[]) => Promise<unknown>> = {};
+  const client: Record<string, (...args: unknown[]) => Promise<unknown>> = {};
   for (const [name, route] of Object.entries({ ...managementRoutes, ...adminRoutes })) {
     client[name] = (...args) => call(options, route, args);
   }

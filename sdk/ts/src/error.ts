@@ -21,8 +21,15 @@ export class FreshetError extends Error {
   }
 }
 
+interface ErrorData {
+  code: number;
+  category: Category;
+  message: string;
+  sessionId: string;
+}
+
 /** Reads the data of an error event. */
 export function readError(data: unknown): FreshetError {
-  const { code = 0, category, message, sessionId } = (data ?? {}) as Record<string, any>;
+  const { code = 0, category, message, sessionId } = (data ?? {}) as Partial<ErrorData>;
   return new FreshetError(message ?? 'The server reported an error', code, category ?? 'ServerException', sessionId, isFinal(code));
 }

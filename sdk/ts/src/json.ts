@@ -43,13 +43,13 @@ function applyOne(document: unknown, operation: Operation, work: Work): unknown 
   const root = mine(document, work, path);
   let parent = root;
   for (let i = 1; i < steps.length - 1; i++) {
-    const key = keyIn(parent, unescape(steps[i]!), path);
+    const key = keyIn(parent, unescapeName(steps[i]!), path);
     const child = mine((parent as Record<string, unknown>)[key], work, path);
     put(parent, key, child);
     parent = child;
   }
   if (operation.op !== 'replace') work.names.delete(parent);
-  change(parent, unescape(steps[steps.length - 1]!), operation, path);
+  change(parent, unescapeName(steps[steps.length - 1]!), operation, path);
   return root;
 }
 
@@ -97,7 +97,7 @@ function copyObject(value: Record<string, unknown>, names: Names): Record<string
 /** Checks that a member or element is there. */
 function keyIn(parent: Container, key: string, path: string): string {
   if (Array.isArray(parent)) indexIn(key, parent.length - 1, path);
-  else if (!Object.prototype.hasOwnProperty.call(parent, key)) throw misfit(path);
+  else if (!Object.hasOwn(parent, key)) throw misfit(path);
   return key;
 }
 
@@ -114,7 +114,7 @@ function put(parent: Container, key: string, value: unknown): void {
   } else (parent as Record<string, unknown>)[key] = value;
 }
 
-function unescape(step: string): string {
+function unescapeName(step: string): string {
   return step.includes('~') ? step.replace(/~1/g, '/').replace(/~0/g, '~') : step;
 }
 

@@ -103,7 +103,10 @@ export class Stream<T> implements AsyncIterable<StreamEvent<T>> {
   /** Calls the listener from now on. Returns what stops that. */
   on<K extends keyof Listened<T>>(type: K, listener: (value: Listened<T>[K]) => void): () => void {
     let all = this.#listeners.get(type);
-    if (!all) this.#listeners.set(type, (all = new Set()));
+    if (!all) {
+      all = new Set();
+      this.#listeners.set(type, all);
+    }
     all.add(listener as (value: never) => void);
     return () => void all.delete(listener as (value: never) => void);
   }
@@ -150,7 +153,8 @@ export class Stream<T> implements AsyncIterable<StreamEvent<T>> {
   async #connect(): Promise<void> {
     const name = this.transport;
     const connection = new AbortController();
-    const stop = (this.#stop = () => connection.abort());
+    const stop = () => connection.abort();
+    this.#stop = stop;
     this.#over.signal.addEventListener('abort', stop);
     const lowest = this.#rung === this.#ladder.length - 1;
     const watch = new Watch(name, lowest, this.#options.patience, stop);

@@ -7,7 +7,7 @@ import { random } from './random.mjs';
 
 const { applyWith } = await load('json');
 
-const escape = name => name.replace(/~/g, '~0').replace(/\//g, '~1');
+const escapeName = name => name.replace(/~/g, '~0').replace(/\//g, '~1');
 
 /** A patch that fits the document: random operations, each at a place that is there. */
 function patchFor(document, r) {
@@ -21,7 +21,7 @@ function patchFor(document, r) {
       const inside = keys.filter(key => typeof at[key] === 'object' && at[key] !== null);
       if (inside.length === 0 || r.below(3) === 0) break;
       const key = inside[r.below(inside.length)];
-      path += '/' + escape(key);
+      path += '/' + escapeName(key);
       at = at[key];
     }
     if (typeof at !== 'object' || at === null) break;
@@ -33,7 +33,7 @@ function patchFor(document, r) {
         ? [String(r.below(at.length + 1)), '-'][r.below(2)]
         : r.names[r.below(r.names.length)];
     const operation = {
-      path: `${path}/${escape(key)}`,
+      path: `${path}/${escapeName(key)}`,
       ...(add || r.below(2) ? { op: add ? 'add' : 'replace', value: r.value(2) } : { op: 'remove' }),
     };
     patch.push(operation);

@@ -1,5 +1,5 @@
 // Never run: it must only pass the type checker, as people's programs do.
-import { subscribe, FreshetError, type Operation, type State } from '@freshet/client';
+import { subscribe, type FreshetError, type Operation, type State } from '@freshet/client';
 import { management, publish, type App } from '@freshet/client/api';
 
 export async function typed(): Promise<void> {

@@ -227,7 +227,13 @@ export class Follow {
     this.versions.push(v);
     this.cost += v.cost;
     this.account(v);
-    if (this.waiting.length) this.waiting = this.waiting.filter(w => !reaches(v.id, w.id) || (w.there(v), false));
+    if (this.waiting.length) this.tell(v);
+  }
+
+  private tell(v: Version): void {
+    const [there, waiting] = [true, false].map(is => this.waiting.filter(w => reaches(v.id, w.id) === is));
+    this.waiting = waiting!;
+    for (const w of there!) w.there(v);
   }
 
   private account(v: Version): void {

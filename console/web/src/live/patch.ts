@@ -13,12 +13,12 @@ export class Misfit extends Error {}
 /** The names in a JSON Pointer. */
 export function segments(pointer: string): string[] {
   if (pointer === '') return [];
-  return pointer.slice(1).split('/').map(unescape);
+  return pointer.slice(1).split('/').map(unescapeName);
 }
 
-export const unescape = (s: string): string => (s.includes('~') ? s.replaceAll('~1', '/').replaceAll('~0', '~') : s);
+export const unescapeName = (s: string): string => (s.includes('~') ? s.replaceAll('~1', '/').replaceAll('~0', '~') : s);
 
-export const escape = (name: string): string => (/[~/]/.test(name) ? name.replaceAll('~', '~0').replaceAll('/', '~1') : name);
+export const escapeName = (name: string): string => (/[~/]/.test(name) ? name.replaceAll('~', '~0').replaceAll('/', '~1') : name);
 
 /** Which row of the document an operation touched. */
 export interface Touch {
@@ -58,7 +58,8 @@ export function apply(doc: Json, ops: Op[]): Applied {
       continue;
     }
     if (!isContainer(out.doc)) throw new Misfit(`nothing at ${op.path}`);
-    let at = (out.doc = owned(out.doc));
+    let at = owned(out.doc);
+    out.doc = at;
     let pointer = '';
     for (const name of names.slice(0, -1)) {
       const index = Array.isArray(at) ? position(name, at.length - 1) : name;
@@ -67,7 +68,7 @@ export function apply(doc: Json, ops: Op[]): Applied {
       const copy = owned(next);
       if (Array.isArray(at)) at[index as number] = copy;
       else setMember(at, name, copy);
-      pointer += '/' + escape(name);
+      pointer += '/' + escapeName(name);
       at = copy;
     }
     out.touches.push(change(at, names[names.length - 1]!, op, pointer));
@@ -91,7 +92,7 @@ function change(at: Container, name: string, op: Op, parent: string): Touch {
     return { path: parent, kind: 'remove' };
   }
   setMember(at, name, op.value ?? null);
-  return { path: `${parent}/${escape(name)}`, kind: has ? 'replace' : 'add' };
+  return { path: `${parent}/${escapeName(name)}`, kind: has ? 'replace' : 'add' };
 }
 
 function position(name: string, last: number): number {

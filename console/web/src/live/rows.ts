@@ -1,7 +1,7 @@
 // A document as lines on a screen, of which only those in view are ever made. Counting lines is cheap because containers
 // remember their counts, and a patched document shares nearly all its containers with the one before.
 import { type Container, isContainer, type Json } from './json';
-import { escape, unescape } from './patch';
+import { escapeName, unescapeName } from './patch';
 
 /** Containers larger than this begin folded, unless they are the document itself. */
 const largeContainer = 100;
@@ -27,7 +27,8 @@ export class Folding {
   }
 
   flip(path: string): void {
-    const by = this.flipped.delete(path) ? -1 : (this.flipped.add(path), 1);
+    const by = this.flipped.delete(path) ? -1 : 1;
+    if (by > 0) this.flipped.add(path);
     for (let p = path; ; p = p.slice(0, p.lastIndexOf('/'))) {
       const n = (this.above.get(p) ?? 0) + by;
       if (n) this.above.set(p, n);
@@ -42,7 +43,7 @@ export class Folding {
       path = '';
     for (const name of pointer === '' ? [] : pointer.slice(1).split('/')) {
       if (!isContainer(v)) return false;
-      const key = unescape(name),
+      const key = unescapeName(name),
         next = Array.isArray(v) ? v[/^(0|[1-9]\d*)$/.test(key) ? Number(key) : -1] : Object.hasOwn(v, key) ? v[key] : undefined;
       if (next === undefined) return false;
       if (!this.isOpen(path, v)) this.flip(path);
@@ -67,7 +68,10 @@ export const children = (v: Container): number => (Array.isArray(v) ? v.length :
 const keys = new WeakMap<object, string[]>();
 function keysOf(v: { [key: string]: Json }): string[] {
   let k = keys.get(v);
-  if (!k) keys.set(v, (k = Object.keys(v)));
+  if (!k) {
+    k = Object.keys(v);
+    keys.set(v, k);
+  }
   return k;
 }
 
@@ -97,7 +101,7 @@ export function height(v: Json, path: string, f: Folding): number {
     v.forEach((e, i) => {
       n += height(e, `${path}/${i}`, f);
     });
-  else for (const k of keysOf(v)) n += height(v[k]!, `${path}/${escape(k)}`, f);
+  else for (const k of keysOf(v)) n += height(v[k]!, `${path}/${escapeName(k)}`, f);
   return n;
 }
 
@@ -113,7 +117,7 @@ export function rows(doc: Json, f: Folding, from: number, to: number): Row[] {
     if (!open) return;
     const visit = (e: Json, key: string, index: boolean): void => {
       if (at >= to) return;
-      const p = `${path}/${index ? key : escape(key)}`;
+      const p = `${path}/${index ? key : escapeName(key)}`;
       const h = at < from ? height(e, p, f) : 0;
       if (h && at + h <= from) at += h;
       else walk(e, p, key, index, depth + 1);
@@ -142,7 +146,7 @@ export function find(doc: Json, f: Folding, pointer: string): number {
     if (!isContainer(v) || !f.isOpen(path, v)) return -1;
     at++;
     const here = path,
-      list = Array.isArray(v) ? v.map((_, i) => String(i)) : keysOf(v).map(escape);
+      list = Array.isArray(v) ? v.map((_, i) => String(i)) : keysOf(v).map(escapeName);
     const i = list.indexOf(name);
     if (i < 0) return -1;
     for (let j = 0; j < i; j++) at += height(Array.isArray(v) ? v[j]! : v[keysOf(v)[j]!]!, `${here}/${list[j]}`, f);

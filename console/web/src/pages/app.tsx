@@ -197,7 +197,7 @@ function Renew({ app, kind, onClose, onChange }: { app: App; kind: KeyKind; onCl
         onSubmit={() =>
           task.run(async () => {
             const body: Record<string, unknown> = { overlap_seconds: Number(overlap) };
-            if (own) body['key'] = own;
+            if (own) body.key = own;
             onChange(await call<App>('PUT', `/apps/${id(app.id)}/${kind}_key`, { body }));
             toast(`The ${kind} key is new. The old one ${overlap === '0' ? 'no longer works' : 'works for a while longer'}.`);
             onClose();

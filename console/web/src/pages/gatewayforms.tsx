@@ -276,7 +276,7 @@ function configOf(kind: string, typed: Typed, isChange: boolean): Record<string,
             .split(',')
             .map(s => s.trim())
             .filter(Boolean)
-        : type === 'number' && !isNaN(Number(text))
+        : type === 'number' && !Number.isNaN(Number(text))
           ? Number(text)
           : text;
   }

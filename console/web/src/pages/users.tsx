@@ -189,7 +189,7 @@ function EditUser({ user, onClose, onDone, onDelete }: { user: User; onClose: ()
           if (wrong(quotas)) return;
           task.run(async () => {
             const body: Record<string, unknown> = { quotas: changed(quotas, user.quotas) };
-            if (status !== user.status) body['status'] = status;
+            if (status !== user.status) body.status = status;
             await call('PATCH', '/admin/users/' + id(user.id), { body });
             toast('Saved');
             onDone();
