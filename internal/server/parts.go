@@ -395,7 +395,7 @@ func (p *parts) openSubscriber(context.Context) (err error) {
 			Log: p.log, Catalog: p.catalog, Router: p.router, Fanout: p.fanout, Notices: p.grid, Sources: p.grid, Counters: p.grid, Meter: p.usage,
 			Alone: p.settings.NATS == "",
 		},
-		subscribe.Options{Proxies: p.settings.TrustedProxies, SnapshotEvent: s.SnapshotEvent, SnapshotTimeout: s.SnapshotTimeout, MaxConnections: p.edition.Connections, Refusal: p.edition.Refusal()})
+		subscribe.Options{Proxies: p.settings.TrustedProxies, SnapshotEvent: s.SnapshotEvent, SnapshotTimeout: s.SnapshotTimeout, MaxConnections: p.edition.Connections, LimitMessage: p.edition.Refusal()})
 	return nil
 }
 

@@ -59,7 +59,7 @@ func reason(f *failure, err error) string {
 
 // placeOf names what was asked for: a topic, or the host of a data source, whose URL may carry secrets everywhere else.
 func placeOf(r *http.Request) slog.Attr {
-	t := parseTarget(r.RequestURI)
+	t := parseRequestTarget(r.RequestURI)
 	if id, ok := t.topicID(); ok && freshet.IsID(id) {
 		return slog.String("topic", id)
 	}

@@ -3,8 +3,6 @@ package subscribe
 import (
 	"cmp"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/freshet-io/freshet"
@@ -33,25 +31,8 @@ func (s *Server) Live(filter freshet.ConnectionFilter, offset, limit int64) ([]f
 	return list, total
 }
 
-func (a *audience) matches(f freshet.ConnectionFilter) bool {
-	return (f.UserID == "" || f.UserID == a.userID) && (f.AppID == "" || f.AppID == a.appID) && (f.TopicID == "" || f.TopicID == a.topic.ID)
-}
-
 // Subscribers is how many follow a topic on this node now, also those who poll.
-func (s *Server) Subscribers(topicID string) (n int64) {
-	r := s.audience
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, a := range r.audiences {
-		if a.topic.ID != topicID {
-			continue
-		}
-		for _, g := range a.groups {
-			n += int64(g.members)
-		}
-	}
-	return n
-}
+func (s *Server) Subscribers(topicID string) int64 { return s.registry.audiences.followers(topicID) }
 
 // Connection returns one open stream.
 func (s *Server) Connection(id string) (freshet.Connection, bool) {
@@ -107,53 +88,7 @@ func (s *Server) Cut(id string) bool {
 	return s.fanout.Cut(id, final)
 }
 
-// refusals remembers with which errors subscribers of topics were answered, or their streams ended, lately, for whoever asks why
-// nothing arrives. When there are too many topics it begins anew.
-type refusals struct {
-	mu     sync.Mutex
-	topics map[string]map[int]*freshet.Refusal // Guarded by mu.
-}
-
-// Bounds of what is remembered.
-const (
-	maxRefusalTopics = 4096
-	refusalsFor      = time.Hour
-)
-
-func (r *refusals) add(topicID string, f *failure, subscribers uint64, now time.Time) {
-	if !freshet.IsID(topicID) || subscribers == 0 {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.topics == nil || (len(r.topics) >= maxRefusalTopics && r.topics[topicID] == nil) {
-		r.topics = make(map[string]map[int]*freshet.Refusal) // crude, and bounded
-	}
-	byCode := r.topics[topicID]
-	if byCode == nil {
-		byCode = make(map[int]*freshet.Refusal)
-		r.topics[strings.Clone(topicID)] = byCode // it is a part of a request
-	}
-	one := byCode[f.Code]
-	if one == nil || now.Sub(one.Last) > refusalsFor {
-		one = &freshet.Refusal{Code: f.Code}
-		byCode[f.Code] = one
-	}
-	one.Count += subscribers
-	one.Message, one.Last = f.Message, now
-}
-
 // Refusals returns with which errors subscribers of a topic were answered, or their streams ended, on this node in the last hour.
 func (s *Server) Refusals(topicID string) []freshet.Refusal {
-	r := &s.audience.refusals
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var all []freshet.Refusal
-	for _, one := range r.topics[topicID] {
-		if time.Since(one.Last) <= refusalsFor {
-			all = append(all, *one)
-		}
-	}
-	slices.SortFunc(all, func(a, b freshet.Refusal) int { return cmp.Compare(a.Code, b.Code) })
-	return all
+	return s.registry.reports.recent.of(topicID)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/freshet-io/freshet/internal/fanout"
 )
 
-// answeredEvent is an event in the answer of a long poll: the data is JSON, not text.
-type answeredEvent struct {
+// polledEvent is an event in the response to a long poll: the data is JSON, not text.
+type polledEvent struct {
 	ID    string          `json:"id,omitempty"`
 	Event string          `json:"event"`
 	Data  json.RawMessage `json:"data"`
@@ -20,9 +20,9 @@ type answeredEvent struct {
 
 // longPoll answers with the events that the client has not seen, as soon as there are any.
 func (s *Server) longPoll(w http.ResponseWriter, r *http.Request, q *request, g *group) error {
-	defer s.audience.leave(g)
-	s.audience.stats.longPoll.Add(1)
-	defer s.audience.stats.longPoll.Add(-1)
+	defer s.registry.leave(g)
+	s.registry.reports.stats.longPoll.Add(1)
+	defer s.registry.reports.stats.longPoll.Add(-1)
 	changed := make(chan struct{}, 1)
 	stop := g.watch(func() {
 		select {
@@ -45,35 +45,35 @@ func (s *Server) longPoll(w http.ResponseWriter, r *http.Request, q *request, g 
 		case <-r.Context().Done():
 			return nil
 		case <-timeout.C:
-			g.countAnswer(s.answer(w, r, q, nil), fanout.Batch{})
+			g.countResponse(s.respond(w, r, q, nil), fanout.Batch{})
 			return nil
 		case <-drained:
 			drained = nil
 			timeout.Reset(min(time.Until(until), upTo(time.Until(s.drainTo))))
 		}
 	}
-	g.countAnswer(s.answer(w, r, q, events(batch)), batch)
+	g.countResponse(s.respond(w, r, q, events(batch)), batch)
 	return nil
 }
 
 // upTo is a part of d, as chance has it.
 func upTo(d time.Duration) time.Duration { return time.Duration(rand.Float64() * float64(max(0, d))) }
 
-// answered is how long the answer to a long poll was on the wire.
-type answered struct{ head, body int }
+// responseSize is how long the response to a long poll was on the wire.
+type responseSize struct{ head, body int }
 
-// countAnswer tells the meter of an answer that brought the batch.
-func (g *group) countAnswer(n answered, b fanout.Batch) {
+// countResponse tells the meter of a response that brought the batch.
+func (g *group) countResponse(n responseSize, b fanout.Batch) {
 	if g.counter != nil {
 		g.counter.Sent(int64(b.Events), int64(n.head+n.body), int64(n.head+max(n.body, b.Full)))
 	}
 }
 
 // events takes frames apart again. They are our own, so their form is known.
-func events(b fanout.Batch) []answeredEvent {
-	var all []answeredEvent
+func events(b fanout.Batch) []polledEvent {
+	var all []polledEvent
 	for frame := range bytes.SplitSeq(bytes.TrimSuffix(b.Bytes, []byte("\n\n")), []byte("\n\n")) {
-		var e answeredEvent
+		var e polledEvent
 		for line := range bytes.SplitSeq(frame, []byte("\n")) {
 			name, value, _ := bytes.Cut(line, []byte(": "))
 			switch string(name) {
@@ -90,8 +90,8 @@ func events(b fanout.Batch) []answeredEvent {
 	return all
 }
 
-// answer ends a long poll: 204 means that nothing happened.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, q *request, all []answeredEvent) answered {
+// respond ends a long poll: 204 means that nothing happened.
+func (s *Server) respond(w http.ResponseWriter, r *http.Request, q *request, all []polledEvent) responseSize {
 	h := w.Header()
 	allowOrigin(h)
 	h.Set("Cache-Control", "no-store")
@@ -102,7 +102,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, q *request, all 
 	}
 	if len(all) == 0 {
 		w.WriteHeader(http.StatusNoContent)
-		return answered{head: headLen(http.StatusNoContent, h)}
+		return responseSize{head: headLen(http.StatusNoContent, h)}
 	}
 	var body bytes.Buffer
 	enc := json.NewEncoder(&body)
@@ -117,10 +117,10 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, q *request, all 
 	encoded := q.encoding.AppendWhole(nil, body.Bytes())
 	h.Set("Content-Length", strconv.Itoa(len(encoded)))
 	head := headLen(http.StatusOK, h)
-	return answered{head, s.fanout.WriteBody(w, encoded)}
+	return responseSize{head, s.fanout.WriteBody(w, encoded)}
 }
 
-// headLen is how long the head of an answer is in HTTP/1.
+// headLen is how long the head of a response is in HTTP/1.
 func headLen(status int, h http.Header) int {
 	head := bytes.NewBufferString("HTTP/1.1 " + strconv.Itoa(status) + " " + http.StatusText(status) + "\r\n")
 	_ = h.Write(head) // a Buffer cannot fail

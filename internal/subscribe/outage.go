@@ -2,6 +2,7 @@ package subscribe
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -144,77 +145,24 @@ func (f *sourceFeed) tell(reported *freshet.SourceFailure) (told *failure) {
 	return told
 }
 
-// tell has the readers of a group learn of the failure, and writes it down.
-func (r *registry) tell(g *group, reported *freshet.SourceFailure) {
-	if told := g.source.tell(reported); told != nil {
-		r.errors.told(g.audience.topic.ID, told, reported.Err())
-	}
+// sources knows what is wrong with data sources.
+type sources struct {
+	log    *slog.Logger
+	values Sources // nil: nothing is polled
 }
 
-// look asks what is wrong with a topic's data source. An answer that does not come changes nothing.
-func (r *registry) look(topicID string) (failure *freshet.SourceFailure, known bool) {
-	if r.sources == nil {
+// look asks what is wrong with a topic's data source. A question that is not answered changes nothing.
+func (s *sources) look(topicID string) (failure *freshet.SourceFailure, known bool) {
+	if s.values == nil {
 		return nil, false
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 	defer cancel()
-	text, err := r.sources.Value(ctx, freshet.SourceClaim(topicID))
+	text, err := s.values.Value(ctx, freshet.SourceClaim(topicID))
 	if err != nil {
-		r.log.Warn("state of a data source could not be read", "topic", topicID, "err", err)
+		s.log.Warn("state of a data source could not be read", "topic", topicID, "err", err)
 		return nil, false
 	}
 	failure, _ = freshet.ParseSourceFailure(text)
 	return failure, true
-}
-
-// lookAgain tells the audiences of polled topics what is wrong with their data source now. It gives up when nobody answers:
-// permissions must not wait until each was asked for.
-func (r *registry) lookAgain(all []*audience) {
-	began := time.Now()
-	for _, a := range all {
-		if a.topic.Publisher.Type != freshet.HTTPPoller {
-			continue
-		}
-		failure, known := r.look(a.topic.ID)
-		switch {
-		case !known:
-			if time.Since(began) >= askTimeout {
-				return
-			}
-		case failure != nil && failure.Fatal:
-			r.end(a, failure.Err())
-		default:
-			for _, g := range r.groupsOf(a) {
-				r.whenOpen(g, func() {
-					if g.source != nil {
-						r.tell(g, failure)
-					}
-				})
-			}
-		}
-	}
-}
-
-func (r *registry) groupsOf(a *audience) []*group {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	groups := make([]*group, 0, len(a.groups))
-	for _, g := range a.groups {
-		groups = append(groups, g)
-	}
-	return groups
-}
-
-// await ends a group that still has no document when its time is over. Members that came late are told a little early; they
-// come back.
-func (r *registry) await(g *group) *time.Timer {
-	if len(g.feed.Begin("").Bytes) > 0 {
-		return nil
-	}
-	return time.AfterFunc(r.patience, func() {
-		<-g.ready
-		if len(g.feed.Begin("").Bytes) == 0 {
-			r.endGroups([]*group{g}, freshet.Errorf(freshet.Timeout, "The data source gave no document in time"))
-		}
-	})
 }

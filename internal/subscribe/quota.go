@@ -2,6 +2,7 @@ package subscribe
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/freshet-io/freshet"
@@ -15,58 +16,119 @@ const edition = "edition"
 // editionLimit is how many subscribers all nodes together may have, and what those beyond it are told. 0 is any number.
 type editionLimit struct {
 	connections int64
-	refusal     string
+	message     string
 }
 
-func (e *editionLimit) err() error { return freshet.Errorf(freshet.ConnectionLimit, "%s", e.refusal) }
+func (e *editionLimit) err() error { return freshet.Errorf(freshet.ConnectionLimit, "%s", e.message) }
 
-// checkQuotas refuses a subscriber if the edition has no seat left, or if its account or app has used up its messages or its
-// connections. Otherwise it has a seat.
-func (r *registry) checkQuotas(ctx context.Context, grant *catalog.Grant) error {
-	if r.edition.connections > 0 {
-		if err := r.seats.take(ctx, claim{edition, edition, r.edition.connections}); err != nil {
-			return r.edition.err()
-		}
+func (e *editionLimit) seat() ownerLimit { return ownerLimit{edition, edition, e.connections} }
+
+// quotas decide whether there is room for one more subscriber: in the edition, and in its account and its app. Whoever entered must leave
+// again; whoever was refused left nothing behind.
+type quotas struct {
+	edition editionLimit
+	seats   *seats
+	meter   *usage.Meter // nil: nobody counts messages
+
+	connections atomic.Int64 // of this node
+}
+
+// enter counts a subscriber in, or refuses it.
+func (q *quotas) enter(ctx context.Context, grant *catalog.Grant) error {
+	if err := q.enterNode(ctx); err != nil {
+		return err
 	}
-	err := r.checkAccount(ctx, grant)
+	err := q.enterEdition(ctx, grant)
 	if err != nil {
-		r.freeEdition()
+		q.connections.Add(-1)
 	}
 	return err
 }
 
-func (r *registry) freeEdition() {
-	if r.edition.connections > 0 {
-		r.seats.free(edition)
+// enterNow counts a subscriber in if nothing limits it. It returns false, and has done nothing, otherwise: that may take time.
+func (q *quotas) enterNow(userID, appID string) bool {
+	if q.edition.connections > 0 || !q.seats.takeFree(userID, appID) {
+		return false
+	}
+	q.connections.Add(1)
+	return true
+}
+
+// leave counts a subscriber out. It does not block.
+func (q *quotas) leave(userID, appID string) {
+	q.seats.free(userID)
+	q.seats.free(appID)
+	q.connections.Add(-1) // now: whoever sees that somebody went finds the seats free
+	q.freeEdition()       // after that: whoever waits for it finds that somebody went
+}
+
+// enterNode refuses a subscriber if this node alone has too many: whoever is let in has the other nodes asked as well. It waits like
+// those who are refused there.
+func (q *quotas) enterNode(ctx context.Context) error {
+	in := false
+	q.seats.retry(ctx, q.edition.seat(), func() bool { in = q.countIn(); return in })
+	if !in {
+		return q.edition.err()
+	}
+	return nil
+}
+
+// countIn counts first, which makes the limit exact under any number of arrivals.
+func (q *quotas) countIn() bool {
+	if n := q.connections.Add(1); q.edition.connections > 0 && n > q.edition.connections {
+		q.connections.Add(-1)
+		return false
+	}
+	return true
+}
+
+// enterEdition refuses a subscriber if the edition has no seat left, or if its account or app has used up its messages or its
+// connections. Otherwise it has a seat.
+func (q *quotas) enterEdition(ctx context.Context, grant *catalog.Grant) error {
+	if q.edition.connections > 0 {
+		if err := q.seats.take(ctx, q.edition.seat()); err != nil {
+			return q.edition.err()
+		}
+	}
+	err := q.enterAccount(ctx, grant)
+	if err != nil {
+		q.freeEdition()
+	}
+	return err
+}
+
+func (q *quotas) freeEdition() {
+	if q.edition.connections > 0 {
+		q.seats.free(edition)
 	}
 }
 
-func (r *registry) checkAccount(ctx context.Context, grant *catalog.Grant) error {
-	if err := r.checkMessages(ctx, grant); err != nil {
+func (q *quotas) enterAccount(ctx context.Context, grant *catalog.Grant) error {
+	if err := q.checkMessages(ctx, grant); err != nil {
 		return err
 	}
-	return r.seats.takeAll(ctx, claim{grant.UserID, "account", grant.Quotas.Connections}, claim{grant.AppID, "app", grant.AppQuotas.Connections})
+	return q.seats.takeAll(ctx, ownerLimit{grant.UserID, "account", grant.Quotas.Connections}, ownerLimit{grant.AppID, "app", grant.AppQuotas.Connections})
 }
 
-func (r *registry) checkMessages(ctx context.Context, grant *catalog.Grant) error {
-	if r.meter == nil {
+func (q *quotas) checkMessages(ctx context.Context, grant *catalog.Grant) error {
+	if q.meter == nil {
 		return nil
 	}
-	if of := usage.User(grant.UserID); r.meter.Limit(ctx, of, grant.Quotas.MessagesPerMonth) {
+	if of := usage.User(grant.UserID); q.meter.Limit(ctx, of, grant.Quotas.MessagesPerMonth) {
 		return errSpent(of, time.Now())
 	}
-	if of := usage.App(grant.AppID, grant.UserID); r.meter.Limit(ctx, of, grant.AppQuotas.MessagesPerMonth) {
+	if of := usage.App(grant.AppID, grant.UserID); q.meter.Limit(ctx, of, grant.AppQuotas.MessagesPerMonth) {
 		return errSpent(of, time.Now())
 	}
 	return nil
 }
 
-// checkAgain takes over quotas that may have changed since the streams began. Too many connections are no reason to end any of
+// recheck takes over quotas that may have changed since the streams began. Too many connections are no reason to end any of
 // them; messages that are used up are.
-func (r *registry) checkAgain(ctx context.Context, grant *catalog.Grant) error {
-	r.seats.limit(grant.UserID, grant.Quotas.Connections)
-	r.seats.limit(grant.AppID, grant.AppQuotas.Connections)
-	return r.checkMessages(ctx, grant)
+func (q *quotas) recheck(ctx context.Context, grant *catalog.Grant) error {
+	q.seats.limit(grant.UserID, grant.Quotas.Connections)
+	q.seats.limit(grant.AppID, grant.AppQuotas.Connections)
+	return q.checkMessages(ctx, grant)
 }
 
 // errSpent says until when: clients reconnect by themselves, people look.
@@ -76,32 +138,4 @@ func errSpent(of usage.Owner, now time.Time) error {
 		noun = "app"
 	}
 	return freshet.Errorf(freshet.MessageLimit, "The messages of this %s are used up until %s", noun, next.Format(time.DateOnly))
-}
-
-// noteSpent is told by the meter that an account or an app has no messages left.
-func (r *registry) noteSpent(of usage.Owner) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.spent[of] = struct{}{}
-	r.signal()
-}
-
-// endSpent ends the streams of accounts and apps that have no messages left.
-func (r *registry) endSpent() {
-	over := make(map[*audience]usage.Owner)
-	r.mu.Lock()
-	if len(r.spent) > 0 {
-		for _, a := range r.audiences {
-			for _, of := range []usage.Owner{usage.User(a.userID), usage.App(a.appID, a.userID)} {
-				if _, ok := r.spent[of]; ok {
-					over[a] = of
-				}
-			}
-		}
-	}
-	clear(r.spent)
-	r.mu.Unlock()
-	for a, of := range over {
-		r.end(a, errSpent(of, time.Now()))
-	}
 }

@@ -34,7 +34,7 @@ type fields interface {
 }
 
 // either returns a value that may come as a header or, for clients that cannot set headers, as a query parameter.
-func either(h fields, t *target, name string) (value string, found bool, err error) {
+func either(h fields, t *requestTarget, name string) (value string, found bool, err error) {
 	if values := h.Values(name); len(values) > 0 {
 		return values[0], true, nil
 	}
@@ -46,7 +46,7 @@ func either(h fields, t *target, name string) (value string, found bool, err err
 }
 
 // read reads everything but the path.
-func (q *request) read(h fields, t *target, names eventNames) error {
+func (q *request) read(h fields, t *requestTarget, names eventNames) error {
 	if err := q.readCredentials(h, t); err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (q *request) read(h fields, t *target, names eventNames) error {
 
 // readCredentials also learns whether the client is of the old kind, before anything can fail: errors look different
 // for those.
-func (q *request) readCredentials(h fields, t *target) error {
+func (q *request) readCredentials(h fields, t *requestTarget) error {
 	token, legacy, err := either(h, t, "X-Sd-Token")
 	q.legacy = legacy
 	if err != nil {
@@ -104,7 +104,7 @@ func unescapeOnce(s string) string {
 	return unescape(strings.ReplaceAll(s, "+", "%2B"))
 }
 
-func (q *request) readDelivery(h fields, t *target) error {
+func (q *request) readDelivery(h fields, t *requestTarget) error {
 	asked, err := t.sourceAccept()
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ func (q *request) readDelivery(h fields, t *target) error {
 
 // sourceAccept returns the Accept headers among the headers meant for a data source, which old clients also use to choose
 // the delivery mode.
-func (t *target) sourceAccept() ([]string, error) {
+func (t *requestTarget) sourceAccept() ([]string, error) {
 	var accept []string
 	for i := range t.params {
 		p := &t.params[i]
@@ -205,7 +205,7 @@ func weighted(part string) (name string, q float64) {
 	return strings.TrimSpace(name), q
 }
 
-func (q *request) readFilter(h fields, t *target) error {
+func (q *request) readFilter(h fields, t *requestTarget) error {
 	list, _, err := either(h, t, "X-Sd-Filter")
 	if err != nil || list == "" {
 		return err
@@ -214,7 +214,7 @@ func (q *request) readFilter(h fields, t *target) error {
 	return nil
 }
 
-func (q *request) readPadding(t *target) error {
+func (q *request) readPadding(t *requestTarget) error {
 	if value, _, _ := t.param("padding"); strings.EqualFold(value, "true") {
 		q.padding = browserBuffer
 	}
@@ -232,7 +232,7 @@ func (q *request) readPadding(t *target) error {
 
 // readLastID takes the first of the four places that has one. What cannot be an id of ours counts as absent: the stream
 // then begins with a snapshot.
-func (q *request) readLastID(h fields, t *target) {
+func (q *request) readLastID(h fields, t *requestTarget) {
 	id := h.Get("Last-Event-ID")
 	for _, name := range []string{"lastEventId", "last_event_id", "evs_last_event_id"} {
 		if id == "" {

@@ -20,7 +20,7 @@ type seats struct {
 	// Static after newSeats.
 	log      *slog.Logger
 	counters grid.Counters // nil: there are no other nodes
-	patience time.Duration // how long somebody waits for a seat to become free
+	maxWait  time.Duration // how long somebody waits for a seat to become free
 	wake     chan struct{} // of run; holds one
 	done     chan struct{}
 	finished chan struct{}
@@ -48,9 +48,9 @@ const seatPeriod = 20 * time.Second
 // seatTimeout is how long a subscriber waits for the count; after that it is let in.
 const seatTimeout = 2 * time.Second
 
-func newSeats(log *slog.Logger, counters grid.Counters, patience time.Duration) *seats {
+func newSeats(log *slog.Logger, counters grid.Counters, maxWait time.Duration) *seats {
 	s := &seats{
-		log: log, counters: counters, patience: patience, wake: make(chan struct{}, 1), done: make(chan struct{}), finished: make(chan struct{}),
+		log: log, counters: counters, maxWait: maxWait, wake: make(chan struct{}, 1), done: make(chan struct{}), finished: make(chan struct{}),
 		here: make(map[string]*share), changed: make(map[string]struct{}),
 	}
 	go s.run()
@@ -64,18 +64,18 @@ func (s *seats) close() {
 	s.tellChanged()
 }
 
-// claim is a seat that somebody wants of an owner that may have limit of them; 0 means any number.
-type claim struct {
+// ownerLimit is how many seats an owner may have; 0 means any number.
+type ownerLimit struct {
 	owner string // a user's or an app's identifier
 	noun  string // which of them
 	limit int64
 }
 
 // takeAll counts a connection in for every owner, or for none of them. Whoever got in frees its seats later.
-func (s *seats) takeAll(ctx context.Context, claims ...claim) error {
-	for i, c := range claims {
-		if err := s.take(ctx, c); err != nil {
-			for _, got := range claims[:i] {
+func (s *seats) takeAll(ctx context.Context, limits ...ownerLimit) error {
+	for i, o := range limits {
+		if err := s.take(ctx, o); err != nil {
+			for _, got := range limits[:i] {
 				s.giveBack(ctx, got.owner)
 			}
 			return err
@@ -85,9 +85,9 @@ func (s *seats) takeAll(ctx context.Context, claims ...claim) error {
 }
 
 // take counts a connection in for one owner.
-func (s *seats) take(ctx context.Context, c claim) (err error) {
-	s.patiently(ctx, c, func() bool {
-		err = s.takeOnce(ctx, c)
+func (s *seats) take(ctx context.Context, o ownerLimit) (err error) {
+	s.retry(ctx, o, func() bool {
+		err = s.takeOnce(ctx, o)
 		return freshet.KindOf(err) != freshet.ConnectionLimit
 	})
 	return err
@@ -96,16 +96,16 @@ func (s *seats) take(ctx context.Context, c claim) (err error) {
 // seatTries bounds what somebody costs whom the owner has no seat for, while others come and go.
 const seatTries = 4
 
-// patiently tries until it works, when one of the owner's connections goes, and last when the patience has ended. Whoever comes as
+// retry tries until it works, when one of the owner's connections goes, and last when the wait is over. Whoever comes as
 // another goes is not refused then: a server hears of the two in any order, and other nodes hear later.
-func (s *seats) patiently(ctx context.Context, c claim, try func() bool) {
+func (s *seats) retry(ctx context.Context, o ownerLimit, try func() bool) {
 	if try() {
 		return
 	}
-	timer := time.NewTimer(s.patience)
+	timer := time.NewTimer(s.maxWait)
 	defer timer.Stop()
 	for range seatTries {
-		gone := s.departure(c) // before trying: who goes in between is not missed
+		gone := s.departure(o) // before trying: who goes in between is not missed
 		if try() {
 			return
 		}
@@ -122,13 +122,13 @@ func (s *seats) patiently(ctx context.Context, c claim, try func() bool) {
 
 // departure returns what closes once the next connection of the owner has gone and is told, or nil if there is no limit, or
 // nobody here.
-func (s *seats) departure(c claim) <-chan struct{} {
-	if c.limit <= 0 {
+func (s *seats) departure(o ownerLimit) <-chan struct{} {
+	if o.limit <= 0 {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sh := s.here[c.owner]
+	sh := s.here[o.owner]
 	if sh == nil {
 		return nil
 	}
@@ -138,8 +138,8 @@ func (s *seats) departure(c claim) <-chan struct{} {
 	return sh.gone
 }
 
-func (s *seats) takeOnce(ctx context.Context, c claim) error {
-	owner, limit := c.owner, c.limit
+func (s *seats) takeOnce(ctx context.Context, o ownerLimit) error {
+	owner, limit := o.owner, o.limit
 	s.mu.Lock()
 	sh := s.here[owner]
 	if sh == nil {
@@ -159,13 +159,13 @@ func (s *seats) takeOnce(ctx context.Context, c claim) error {
 		defer cancel()
 		var err error
 		if sum, err = s.tell(ctx, adds); err != nil {
-			s.log.Warn("connections could not be counted; letting one in", c.noun, owner, "err", err)
+			s.log.Warn("connections could not be counted; letting one in", o.noun, owner, "err", err)
 			return nil
 		}
 	}
 	if limit > 0 && sum > limit {
 		s.giveBack(ctx, owner)
-		return freshet.Errorf(freshet.ConnectionLimit, "Too many connections: this %s may have %d", c.noun, limit)
+		return freshet.Errorf(freshet.ConnectionLimit, "Too many connections: this %s may have %d", o.noun, limit)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func TestAConnectionLimitIsExactOverSeveralNodes(t *testing.T) {
 		var crowd sync.WaitGroup
 		for i := range 90 {
 			crowd.Go(func() {
-				err := nodes[i%3].take(t.Context(), claim{"user", "account", limit})
+				err := nodes[i%3].take(t.Context(), ownerLimit{"user", "account", limit})
 				switch freshet.KindOf(err) {
 				case freshet.ConnectionLimit:
 				default:
@@ -69,13 +69,13 @@ func TestWhoIsRefusedByItsAppTakesNoSeatOfItsAccount(t *testing.T) {
 	g := memory.New(memory.Options{})
 	defer g.Close()
 	nodes := []*seats{newTestSeats(g), newTestSeats(g)}
-	account := claim{"user", "account", 5}
+	account := ownerLimit{"user", "account", 5}
 	for round := range 10 {
 		var ofApp, ofOther atomic.Int64
 		var crowd sync.WaitGroup
 		for i := range 40 { // the app has 3 of the 5
 			crowd.Go(func() {
-				if nodes[i%2].takeAll(t.Context(), account, claim{"app", "app", 3}) == nil {
+				if nodes[i%2].takeAll(t.Context(), account, ownerLimit{"app", "app", 3}) == nil {
 					ofApp.Add(1)
 				}
 			})
@@ -83,7 +83,7 @@ func TestWhoIsRefusedByItsAppTakesNoSeatOfItsAccount(t *testing.T) {
 		crowd.Wait()
 		for i := range 40 {
 			crowd.Go(func() {
-				if nodes[i%2].takeAll(t.Context(), account, claim{"other", "app", 0}) == nil {
+				if nodes[i%2].takeAll(t.Context(), account, ownerLimit{"other", "app", 0}) == nil {
 					ofOther.Add(1)
 				}
 			})
@@ -116,7 +116,9 @@ func TestSeatsAreKeptOverPeriodsAndForgottenWithTheirNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := memory.New(memory.Options{})
 		a, b := newTestSeats(g), newTestSeats(g)
-		take := func(s *seats, limit int64) bool { return s.take(t.Context(), claim{"user", "account", limit}) == nil }
+		take := func(s *seats, limit int64) bool {
+			return s.take(t.Context(), ownerLimit{"user", "account", limit}) == nil
+		}
 		if !take(a, 0) || !take(a, 2) || take(a, 2) || take(b, 2) {
 			t.Fatal("two were not two") // the first came before there was a limit
 		}
@@ -148,7 +150,7 @@ func TestSeatsAreKeptOverPeriodsAndForgottenWithTheirNode(t *testing.T) {
 func TestAnUnlimitedAccountIsNotCountedInTheGrid(t *testing.T) {
 	s := newTestSeats(refusing{t})
 	for range 100 {
-		if err := s.take(t.Context(), claim{"user", "account", 0}); err != nil {
+		if err := s.take(t.Context(), ownerLimit{"user", "account", 0}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -178,7 +180,7 @@ func TestAnOwnerWithoutALimitIsForgotten(t *testing.T) {
 	g := memory.New(memory.Options{})
 	defer g.Close()
 	s := newTestSeats(g)
-	account, app := claim{"user", "account", 0}, claim{"app", "app", 1}
+	account, app := ownerLimit{"user", "account", 0}, ownerLimit{"app", "app", 1}
 	if err := s.takeAll(t.Context(), account, app); err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // readSource understands a request for a data source: what the target is asked, and with which headers.
-func readSource(r *http.Request, t *target, raw string) (*catalog.SourceAsk, error) {
+func readSource(r *http.Request, t *requestTarget, raw string) (*catalog.SourceAsk, error) {
 	if viaOurselves(r.Header) {
 		return nil, freshet.Errorf(freshet.Invalid, "The target leads back to Freshet")
 	}
@@ -20,7 +20,7 @@ func readSource(r *http.Request, t *target, raw string) (*catalog.SourceAsk, err
 	if err != nil {
 		return nil, err
 	}
-	return &catalog.SourceAsk{URL: sourceText(raw) + escapeBytes(t.targetQuery()), Headers: headers}, nil
+	return &catalog.SourceAsk{URL: sourceText(raw) + escapeBytes(t.sourceQuery()), Headers: headers}, nil
 }
 
 // viaName is how our own pollers sign their requests. One of them as a subscriber is a loop.
@@ -80,7 +80,7 @@ const (
 
 // forwarded collects the headers for the target: credentials and X- headers of the request, then those that were asked for
 // by name, which replace the former.
-func forwarded(h http.Header, t *target) ([]freshet.HeaderField, error) {
+func forwarded(h http.Header, t *requestTarget) ([]freshet.HeaderField, error) {
 	var fields []freshet.HeaderField
 	hop := hopByHop(h)
 	for name, values := range h {
@@ -123,7 +123,7 @@ func passesOn(name string) bool {
 }
 
 // sourceHeaders are the headers that the client names for the target. Those that no target gets are left out.
-func (t *target) sourceHeaders(h http.Header) ([]freshet.HeaderField, error) {
+func (t *requestTarget) sourceHeaders(h http.Header) ([]freshet.HeaderField, error) {
 	entries := slices.Clone(h.Values("X-Sd-Header"))
 	for i := range t.params {
 		if p := &t.params[i]; strings.EqualFold(p.name, "X-Sd-Header") {

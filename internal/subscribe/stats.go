@@ -42,7 +42,7 @@ type Open struct {
 // Stats counts what happened to subscribers since the Server began.
 type Stats struct {
 	Open     []Open         // every kind
-	LongPoll int64          // of them, those that get one answer at a time
+	LongPoll int64          // of them, those that get one response at a time
 	Refused  map[int]uint64 // subscriptions that were answered with an error, by code
 	Ended    map[int]uint64 // streams that were ended with an error, by code
 }
@@ -51,7 +51,7 @@ var modeNames = [...]string{router.Patches: "patch", router.Snapshots: "snapshot
 
 // Stats returns the counters.
 func (s *Server) Stats() Stats {
-	c := s.audience.stats
+	c := s.registry.reports.stats
 	st := Stats{LongPoll: c.longPoll.Load(), Refused: loaded(c.refused), Ended: loaded(c.ended)}
 	for mode, name := range modeNames {
 		st.Open = append(st.Open, Open{name, false, c.open[mode][0].Load()}, Open{name, true, c.open[mode][1].Load()})

@@ -1,11 +1,3 @@
-// Package subscribe is the subscriber interface: it reads what a client asks for, and gives it a stream of events or, to old
-// browsers, one answer at a time.
-//
-// Errors are events, not statuses: browsers give up for good on anything but 200. Who may subscribe is the catalog's answer,
-// what is sent is the router's, and how it reaches the socket is fanout's. Streams live on a permission that was given
-// once; when a notice says that something changed, the same question is asked again, and a refusal ends the stream.
-//
-// A Server is safe for concurrent use. It has one goroutine, which asks again; streams belong to fanout.
 package subscribe
 
 import (
@@ -68,8 +60,8 @@ type Options struct {
 	// MaxConnections bounds the subscribers of all nodes together; 0 does not.
 	MaxConnections int64
 
-	// Refusal is what a subscriber beyond MaxConnections is told; there is a text by default.
-	Refusal string
+	// LimitMessage is what a subscriber beyond MaxConnections is told; there is a text by default.
+	LimitMessage string
 
 	// Proxies are believed when they say whose request they pass on. The log tells.
 	Proxies httpkit.Proxies
@@ -107,12 +99,11 @@ type Server struct {
 	alone    bool
 	names    eventNames
 	headers  map[sse.Encoding]*fanout.Header
-	audience *registry
+	registry *registry
 
-	connections atomic.Int64
-	draining    atomic.Bool
-	drained     chan struct{} // closed when draining begins
-	drainTo     time.Time     // when the last long poll must be answered; set before drained is closed
+	draining atomic.Bool
+	drained  chan struct{} // closed when draining begins
+	drainTo  time.Time     // when the last long poll must be answered; set before drained is closed
 }
 
 // eventNames says what full documents are called.
@@ -125,7 +116,7 @@ func (n eventNames) forRequest(legacy bool) string {
 	return n.standard
 }
 
-// New returns a Server. Mount it at the root of its listener: it reads raw request targets. Close it after use.
+// New returns a Server. Mount it at the root of its listener: it reads raw request requestTargets. Close it after use.
 func New(parts Parts, opts Options) *Server {
 	if opts.SnapshotEvent == "" {
 		opts.SnapshotEvent = snapshotEvent
@@ -142,8 +133,8 @@ func New(parts Parts, opts Options) *Server {
 	if opts.SnapshotTimeout <= 0 {
 		opts.SnapshotTimeout = defaultSnapshotTimeout
 	}
-	if opts.Refusal == "" {
-		opts.Refusal = fmt.Sprintf("Too many connections: this server allows %d", opts.MaxConnections)
+	if opts.LimitMessage == "" {
+		opts.LimitMessage = fmt.Sprintf("Too many connections: this server allows %d", opts.MaxConnections)
 	}
 	if parts.Log == nil {
 		parts.Log = slog.New(slog.DiscardHandler)
@@ -158,7 +149,7 @@ func New(parts Parts, opts Options) *Server {
 		headers: make(map[sse.Encoding]*fanout.Header),
 		drained: make(chan struct{}),
 	}
-	s.audience = newRegistry(parts, &opts, func() { s.connections.Add(-1) })
+	s.registry = newRegistry(parts, &opts)
 	for _, enc := range []sse.Encoding{sse.Identity, sse.Gzip, sse.Deflate} {
 		s.headers[enc] = fanout.NewHeader(streamHeader(enc))
 	}
@@ -178,12 +169,12 @@ func streamHeader(enc sse.Encoding) http.Header {
 }
 
 // Connections is how many subscribers are served now.
-func (s *Server) Connections() int64 { return s.connections.Load() }
+func (s *Server) Connections() int64 { return s.registry.quotas.connections.Load() }
 
 // Drain refuses new subscribers and ends the others, a number of them each second, within the time that ctx leaves.
 func (s *Server) Drain(ctx context.Context) error {
 	if !s.draining.Swap(true) {
-		s.drainTo = time.Now().Add(s.fanout.DrainTime(ctx, s.audience.stats.longPoll.Load()))
+		s.drainTo = time.Now().Add(s.fanout.DrainTime(ctx, s.registry.reports.stats.longPoll.Load()))
 		close(s.drained)
 	}
 	return s.fanout.Drain(ctx)
@@ -191,7 +182,7 @@ func (s *Server) Drain(ctx context.Context) error {
 
 // Close ends the Server's own work. Close the Fanout before it, so that streams can still say good-bye.
 func (s *Server) Close() error {
-	s.audience.close()
+	s.registry.close()
 	return nil
 }
 
@@ -215,7 +206,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		preflight(w, r)
 		return
 	}
-	target := parseTarget(r.RequestURI)
+	target := parseRequestTarget(r.RequestURI)
 	q, err := s.read(r, &target)
 	if r.Method == http.MethodHead {
 		copyHeader(w.Header(), streamHeader(q.encoding))
@@ -230,7 +221,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // read understands the request. The result is never nil, so that the error can be told in the client's own way.
-func (s *Server) read(r *http.Request, t *target) (*request, error) {
+func (s *Server) read(r *http.Request, t *requestTarget) (*request, error) {
 	q := &request{}
 	err := q.read(r.Header, t, s.names)
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -257,19 +248,16 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, q *request) error
 		e.RetryAfter = time.Second + rand.N(4*time.Second)
 		return e
 	}
-	seen := s.audience.seen()
+	seen := s.registry.rechecker.queue.seen()
 	grant, err := s.grant(r.Context(), q)
 	if err != nil {
 		return err
 	}
-	if err := s.admit(r.Context()); err != nil { // not before: strangers shall not take up places while they are being refused
-		return err
-	}
-	g, err := s.audience.join(r.Context(), q, grant)
+	g, err := s.registry.join(r.Context(), q, grant) // not before: strangers shall not take up seats while they are being refused
 	if err != nil {
 		return err
 	}
-	s.audience.recheckSince(seen, g)
+	s.registry.rechecker.queue.joined(g.audience, seen)
 	if q.longPoll {
 		return s.longPoll(w, r, q, g)
 	}
@@ -297,26 +285,6 @@ func (s *Server) grant(ctx context.Context, q *request) (*catalog.Grant, error) 
 	return g, err
 }
 
-// admit counts the subscriber in, or refuses it if this node alone has too many: whoever is let in has the other nodes asked
-// as well. It waits like those who are refused there.
-func (s *Server) admit(ctx context.Context) error {
-	in := false
-	s.audience.seats.patiently(ctx, claim{edition, edition, s.opts.MaxConnections}, func() bool { in = s.countIn(); return in })
-	if !in {
-		return s.audience.edition.err()
-	}
-	return nil
-}
-
-// countIn counts first, which makes the limit exact under any number of arrivals.
-func (s *Server) countIn() bool {
-	if n := s.connections.Add(1); s.opts.MaxConnections > 0 && n > s.opts.MaxConnections {
-		s.connections.Add(-1)
-		return false
-	}
-	return true
-}
-
 // prefix is what precedes the first event on this stream alone.
 func (q *request) prefix() []byte {
 	out := []byte(q.encoding.StreamHeader())
@@ -333,11 +301,9 @@ func (q *request) prefix() []byte {
 // fail tells the client what went wrong, as an event, and ends the answer.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, q *request, err error) {
 	f := newFailure(err, q.legacy, time.Now())
-	s.audience.stats.refused[f.Code].Add(1)
-	s.audience.refusals.add(q.ask.TopicID, &f, 1, time.Now())
-	s.audience.errors.refused(r, &f, err)
+	s.registry.reports.refused(r, q.ask.TopicID, &f, err)
 	if q.longPoll {
-		s.answer(w, r, q, []answeredEvent{{Event: "error", Data: f.json()}})
+		s.respond(w, r, q, []polledEvent{{Event: "error", Data: f.json()}})
 		return
 	}
 	h := w.Header()

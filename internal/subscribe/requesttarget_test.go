@@ -30,7 +30,7 @@ func TestTheRawTargetDecides(t *testing.T) {
 		{"*", "", "", ""},
 		{"", "", "", ""},
 	} {
-		target := parseTarget(c.raw)
+		target := parseRequestTarget(c.raw)
 		id, _ := target.topicID()
 		source, _ := target.sourceURL()
 		if id != c.topic || source != c.source || target.query != c.query {
@@ -54,7 +54,7 @@ func TestReadingsOfASignedText(t *testing.T) {
 		{"/http://h/a?X-Sd-Token=x&b=1", nil},
 		{"/v1/topics/abc?X-Sd-Token=x&b=1", []string{"/v1/topics/abc"}},
 	} {
-		target := parseTarget(c.raw)
+		target := parseRequestTarget(c.raw)
 		if got := target.signedTexts(); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q", c.raw, got)
 		}
@@ -78,12 +78,12 @@ func FuzzTarget(f *testing.F) {
 	f.Add("/v1/topics/x?a=%zz&&b")
 	f.Add("http://a/http://b?X-Sd-Header=%25")
 	f.Fuzz(func(t *testing.T, raw string) {
-		target := parseTarget(raw)
+		target := parseRequestTarget(raw)
 		target.topicID()
 		target.sourceURL()
 		// What a signature covers of a query is all of what the target is asked with.
-		if _, source := target.sourceURL(); source && (target.signedTexts() == nil) != (target.signedQuery() != target.targetQuery()) {
-			t.Errorf("%q is signed, %q is asked", target.signedQuery(), target.targetQuery())
+		if _, source := target.sourceURL(); source && (target.signedTexts() == nil) != (target.signedQuery() != target.sourceQuery()) {
+			t.Errorf("%q is signed, %q is asked", target.signedQuery(), target.sourceQuery())
 		}
 		_, _ = target.sourceAccept()
 	})

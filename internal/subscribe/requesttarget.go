@@ -8,9 +8,9 @@ import (
 	"github.com/freshet-io/freshet"
 )
 
-// target is what a request asks for, read from the raw request target: a path may be the absolute URL of a data source,
+// requestTarget is what a request asks for, read from the raw request requestTarget: a path may be the absolute URL of a data source,
 // and net/http's idea of a clean path would destroy it.
-type target struct {
+type requestTarget struct {
 	path   string // as sent
 	query  string // as sent
 	params []param
@@ -22,9 +22,9 @@ type param struct {
 	bad         bool   // the value's escapes are broken
 }
 
-// parseTarget reads the request target. Absolute-form requests, which proxies and some clients send, lose their scheme and
+// parseRequestTarget reads the request requestTarget. Absolute-form requests, which proxies and some clients send, lose their scheme and
 // authority.
-func parseTarget(raw string) target {
+func parseRequestTarget(raw string) requestTarget {
 	if scheme, rest, ok := strings.Cut(raw, "://"); ok && !strings.HasPrefix(raw, "/") && isScheme(scheme) {
 		if slash := strings.IndexAny(rest, "/?"); slash >= 0 {
 			raw = rest[slash:]
@@ -32,7 +32,7 @@ func parseTarget(raw string) target {
 			raw = "/"
 		}
 	}
-	var t target
+	var t requestTarget
 	t.path, t.query, _ = strings.Cut(raw, "?")
 	for part := range strings.SplitSeq(t.query, "&") {
 		if part == "" {
@@ -60,7 +60,7 @@ func unescape(s string) string {
 }
 
 // param returns the first parameter of that name. Names of headers do not depend on case, and neither do these.
-func (t *target) param(name string) (value string, found, bad bool) {
+func (t *requestTarget) param(name string) (value string, found, bad bool) {
 	for i := range t.params {
 		if strings.EqualFold(t.params[i].name, name) {
 			return t.params[i].value, true, t.params[i].bad
@@ -70,7 +70,7 @@ func (t *target) param(name string) (value string, found, bad bool) {
 }
 
 // topicID returns the topic that the path names, in any version of the interface that is served.
-func (t *target) topicID() (string, bool) {
+func (t *requestTarget) topicID() (string, bool) {
 	for _, version := range versions {
 		if id, ok := strings.CutPrefix(t.path, "/"+version+"/topics/"); ok && id != "" && !strings.Contains(id, "/") {
 			return id, true
@@ -84,7 +84,7 @@ var versions = []string{"v1", "latest"}
 
 // sourceURL returns the data source that the path names, for topics that are created by subscribing to them. One slash
 // after the scheme is accepted too, because some clients and proxies merge two into one.
-func (t *target) sourceURL() (string, bool) {
+func (t *requestTarget) sourceURL() (string, bool) {
 	rest := strings.TrimPrefix(t.path, "/")
 	if scheme, _, ok := strings.Cut(rest, ":/"); ok && canBeScheme(scheme) {
 		return rest, true
@@ -107,11 +107,11 @@ func canBeScheme(s string) bool {
 // only what transports escape by themselves decoded, and fully decoded. Of a topic it is the path alone; of a data source it is
 // the URL with the query that the target is asked with. A client signs before it adds parameters of ours, so one of the target's
 // behind those is covered by no signature: then there is no reading at all.
-func (t *target) signedTexts() []string {
+func (t *requestTarget) signedTexts() []string {
 	base := t.path
 	if source, ok := t.sourceURL(); ok {
 		query := t.signedQuery()
-		if query != t.targetQuery() {
+		if query != t.sourceQuery() {
 			return nil
 		}
 		base = source + query // without the slash that is ours
@@ -130,7 +130,7 @@ func (t *target) signedTexts() []string {
 }
 
 // signedQuery is the query up to the first parameter of ours, with its question mark.
-func (t *target) signedQuery() string {
+func (t *requestTarget) signedQuery() string {
 	end := 0
 	for part := range strings.SplitSeq(t.query, "&") {
 		if isOurs(part) {
@@ -138,11 +138,11 @@ func (t *target) signedQuery() string {
 		}
 		end += len(part) + 1
 	}
-	return t.targetQuery()
+	return t.sourceQuery()
 }
 
-// targetQuery is the query without parameters of ours, in its order and spelling, with its question mark.
-func (t *target) targetQuery() string {
+// sourceQuery is the query without parameters of ours, in its order and spelling, with its question mark.
+func (t *requestTarget) sourceQuery() string {
 	if t.query == "" {
 		return ""
 	}
