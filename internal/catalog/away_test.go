@@ -32,11 +32,11 @@ func TestPublishersAndSubscribersOfKnownTopicsDoNotWaitForADatabaseThatHangs(t *
 	}{
 		{"a publisher", func() (*Grant, error) {
 			return w.MayPublish(t.Context(), ada.topic.ID, ada.app.PublisherKey.Reveal())
-		}, func() bool { return hasLoad(w.keys) && hasLoad(w.topics) }},
+		}, func() bool { return hasLoad(w.keys) && hasLoad(w.apps) && hasLoad(w.topics) }},
 		{"a subscriber", func() (*Grant, error) { return w.MaySubscribe(t.Context(), signed) }, func() bool { return hasLoad(w.former) }},
 		{"a subscriber of a URL", func() (*Grant, error) {
 			return w.Provision(t.Context(), SubscribeAsk{Source: source})
-		}, func() bool { return hasLoad(w.builtIn) }},
+		}, func() bool { return hasLoad(w.apps) }},
 		{"the first of a URL on this node", func() (*Grant, error) {
 			return w.Provision(t.Context(), SubscribeAsk{Source: source, TopicID: w.seals.topicID(BuiltInAppID, source)})
 		}, nil},

@@ -2,44 +2,68 @@ package catalog
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/grid"
 )
 
-// The hot questions, whose key is this and what topic is that, are answered from memory. An entry is fresh until
-// a notice drops it or freshFor passes, whichever comes first: notices can get lost, so nothing is believed for
-// long. While the store is away, or hangs, what was known goes on being true for staleFor, and nobody waits for the
-// store: streams and publishing outlive a restart of the database. So a revoked key whose notice got lost is good for
-// staleFor at most, and for freshFor while the store answers. What a notice dropped is never answered from memory.
+// The hot questions, whose key is this and what topic is that, are answered from memory. An entry stays until a notice drops it, or
+// the log of changes, which is read every second (follow.go): what the log does not name has not changed. Once the log could not be
+// read for freshFor, entries are loaded one by one. While the store is away, or hangs, what was known goes on being true for staleFor, and
+// nobody waits for the store: streams and publishing outlive a restart of the database. What a notice dropped is never answered from
+// memory.
 const (
 	freshFor    = 5 * time.Second
 	refreshAt   = 3 * time.Second // what is in use is loaded again before it is stale, so that nobody waits for the store
 	staleFor    = 5 * time.Minute
 	loadTimeout = 10 * time.Second // a store that takes longer is away
 	patience    = time.Second      // with a load, from its beginning, for whoever has an older answer
-	maxEntries  = 200_000
+
+	// reloadAfter is when an entry is loaded again whatever the log says, for those who write to the database of a cluster by hand. It
+	// is half to twice that, so that entries that were loaded together are not loaded together again.
+	reloadAfter = time.Hour
+
+	// maxEntries is how many entries a cache keeps in each of its two generations.
+	maxEntries = 200_000
 )
 
+// cache remembers values. It has two generations: an entry that is used moves to the young one, and when that is full it takes the
+// place of the old one. So what was not used for longest is forgotten, and no call ever has to look at all entries.
 type cache[K comparable, V any] struct {
-	now func() time.Time
+	cacheOptions[V]
 
 	background sync.WaitGroup  // of loads that nobody waits for
 	ctx        context.Context // of these
 	cancel     context.CancelFunc
 
-	mu      sync.Mutex
-	closed  bool              // Guarded by mu.
-	entries map[K]entry[V]    // Guarded by mu.
-	loading map[K]*loading[V] // Guarded by mu. One load at a time for each key; the others wait for it.
-	slow    bool              // Guarded by mu. The store was away, or took longer than patience, and has not answered since.
+	// Guarded by mu.
+	mu         sync.Mutex
+	closed     bool
+	young, old *generation[K, V]
+	loading    map[K]*loading[V] // one load at a time for each key; the others wait for it
+	slow       bool              // the store was away, or took longer than patience, and has not answered since
+}
+
+type cacheOptions[V any] struct {
+	now func() time.Time
+
+	// confirmed is up to when entries were compared with the log of changes; nil or empty: they were not.
+	confirmed *atomic.Pointer[time.Time]
+
+	about func(V) []grid.Notice // what a value depends on, beside what its key names; nil: nothing
+	asOf  func(V) int64         // the revision that a value was read at; nil: it is not known
+	most  int                   // entries of a generation; 0 is maxEntries
 }
 
 type entry[V any] struct {
 	value  V
 	loaded time.Time
-	asked  time.Time // when somebody last wanted it, give or take freshFor
+	asOf   int64     // everybody was told of changes up to this revision, or will be
+	reload time.Time // whatever the log says
 }
 
 // loading is a load under way. The rest is written before done is closed.
@@ -50,8 +74,12 @@ type loading[V any] struct {
 	err   error
 }
 
-func newCache[K comparable, V any](now func() time.Time) *cache[K, V] {
-	c := &cache[K, V]{now: now, entries: map[K]entry[V]{}, loading: map[K]*loading[V]{}}
+func newCache[K comparable, V any](o cacheOptions[V]) *cache[K, V] {
+	if o.most == 0 {
+		o.most = maxEntries
+	}
+	c := &cache[K, V]{cacheOptions: o, loading: map[K]*loading[V]{}}
+	c.young, c.old = newGeneration[K](o.about), newGeneration[K](o.about)
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
 }
@@ -61,16 +89,12 @@ func newCache[K comparable, V any](now func() time.Time) *cache[K, V] {
 func (c *cache[K, V]) get(ctx context.Context, key K, load func(context.Context) (V, error)) (V, error) {
 	c.mu.Lock()
 	now := c.now()
-	e, known := c.entries[key]
-	age := now.Sub(e.loaded)
+	e := c.find(key)
 	l := c.loading[key]
 	switch {
-	case known && age < staleFor:
-		if now.Sub(e.asked) >= freshFor {
-			e.asked = now
-			c.entries[key] = e
-		}
-		if l == nil && age >= refreshAt && c.mayLoadBeside() {
+	case e != nil && c.age(e, now) < staleFor:
+		age := c.age(e, now)
+		if l == nil && c.isDue(e, now) && c.mayLoadBeside() {
 			l = c.begin(key)
 			c.loadBeside(key, l, load)
 		}
@@ -88,6 +112,42 @@ func (c *cache[K, V]) get(ctx context.Context, key K, load func(context.Context)
 	l = c.begin(key)
 	c.mu.Unlock()
 	return c.load(context.WithoutCancel(ctx), key, l, load)
+}
+
+// age is how long ago the entry was known to be what the store has. The caller holds mu.
+func (c *cache[K, V]) age(e *entry[V], now time.Time) time.Duration {
+	age := now.Sub(e.loaded)
+	if c.confirmed != nil {
+		if at := c.confirmed.Load(); at != nil {
+			age = min(age, now.Sub(*at))
+		}
+	}
+	return age
+}
+
+// isDue reports whether the entry should be loaded again by whoever uses it. The caller holds mu.
+func (c *cache[K, V]) isDue(e *entry[V], now time.Time) bool {
+	return c.age(e, now) >= refreshAt || !now.Before(e.reload)
+}
+
+// find returns the entry, which is young from now on, or nil. The caller holds mu.
+func (c *cache[K, V]) find(key K) *entry[V] {
+	if e := c.young.entries[key]; e != nil {
+		return e
+	}
+	e := c.old.remove(key)
+	if e != nil {
+		c.putYoung(key, e)
+	}
+	return e
+}
+
+// putYoung adds an entry to the young generation. The caller holds mu.
+func (c *cache[K, V]) putYoung(key K, e *entry[V]) {
+	if len(c.young.entries) >= c.most {
+		c.old, c.young = c.young, newGeneration[K](c.about)
+	}
+	c.young.put(key, e)
 }
 
 // newer waits a moment for a load that would do better than what is known.
@@ -126,10 +186,12 @@ func (c *cache[K, V]) loadBeside(key K, l *loading[V], load func(context.Context
 func (c *cache[K, V]) peek(key K) (value V, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e, known := c.entries[key]
+	e := c.find(key)
+	if e == nil {
+		return value, false
+	}
 	now := c.now()
-	age := now.Sub(e.loaded)
-	if !known || age >= freshFor || now.Sub(e.asked) >= freshFor || age >= refreshAt && c.loading[key] == nil {
+	if c.age(e, now) >= freshFor || c.isDue(e, now) && c.loading[key] == nil {
 		return value, false
 	}
 	return e.value, true
@@ -161,7 +223,7 @@ func (c *cache[K, V]) load(ctx context.Context, key K, l *loading[V], load func(
 	if l.err != nil && loadCtx.Err() != nil {
 		l.err = freshet.Wrap(freshet.Unavailable, l.err, "The database does not answer, please try again")
 	}
-	c.note(l.err)
+	c.suspect(freshet.KindOf(l.err) == freshet.Unavailable)
 	c.finish(key, l)
 	return l.value, l.err
 }
@@ -176,11 +238,11 @@ func (l *loading[V]) wait(ctx context.Context) (V, error) {
 	}
 }
 
-// note remembers whether the store answers.
-func (c *cache[K, V]) note(err error) {
+// suspect remembers whether the store is away.
+func (c *cache[K, V]) suspect(away bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.slow = freshet.KindOf(err) == freshet.Unavailable
+	c.slow = away
 }
 
 // finish ends a load: what it found is kept, and where the store is away what was known before takes its place.
@@ -193,66 +255,28 @@ func (c *cache[K, V]) finish(key K, l *loading[V]) {
 		return
 	}
 	delete(c.loading, key)
-	before, known := c.entries[key]
+	before := c.find(key)
 	switch {
 	case l.err == nil:
-		if len(c.entries) >= maxEntries {
-			c.shrink()
-		}
-		c.entries[key] = entry[V]{value: l.value, loaded: c.now(), asked: c.now()}
-	case known && freshet.KindOf(l.err) == freshet.Unavailable && c.now().Sub(before.loaded) < staleFor:
+		c.put(key, l.value, before)
+	case before != nil && freshet.KindOf(l.err) == freshet.Unavailable && c.age(before, c.now()) < staleFor:
 		l.value, l.err = before.value, nil
 	default:
-		delete(c.entries, key)
+		c.young.remove(key)
 	}
 }
 
-// used returns what somebody wanted lately.
-func (c *cache[K, V]) used(lately time.Duration) map[K]V {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	all := make(map[K]V)
-	for k, e := range c.entries {
-		if c.now().Sub(e.asked) < lately {
-			all[k] = e.value
-		}
+// put remembers a value, instead of the one before it, if there was one: nobody has been told of what changed between the two, so that
+// is left to the log. The caller holds mu.
+func (c *cache[K, V]) put(key K, value V, before *entry[V]) {
+	now := c.now()
+	e := &entry[V]{value: value, loaded: now, reload: now.Add(reloadAfter/2 + rand.N(3*reloadAfter/2))}
+	if c.asOf != nil {
+		e.asOf = c.asOf(value)
 	}
-	return all
-}
-
-// confirm makes entries fresh that were compared with the store since the time, unless they changed here meanwhile.
-func (c *cache[K, V]) confirm(same map[K]V, since time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for k, v := range same {
-		if e, known := c.entries[k]; known && any(e.value) == any(v) && e.loaded.Before(since) {
-			e.loaded = since
-			c.entries[k] = e
-		}
+	if before != nil {
+		e.asOf = before.asOf
+		c.young.remove(key)
 	}
-}
-
-// shrink drops what is no longer fresh, and everything if that is not enough.
-func (c *cache[K, V]) shrink() {
-	for k, e := range c.entries {
-		if c.now().Sub(e.loaded) >= freshFor {
-			delete(c.entries, k)
-		}
-	}
-	if len(c.entries) >= maxEntries {
-		clear(c.entries)
-	}
-}
-
-// drop forgets every entry that matches. Loads under way may have read before the change: whoever asks from now on
-// does not wait for them.
-func (c *cache[K, V]) drop(match func(V) bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	clear(c.loading)
-	for k, e := range c.entries {
-		if match(e.value) {
-			delete(c.entries, k)
-		}
-	}
+	c.putYoung(key, e)
 }

@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -10,7 +11,15 @@ import (
 	"time"
 
 	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/grid"
 )
+
+// newTestCache makes a cache whose values are about an app of that name.
+func newTestCache[K comparable]() *cache[K, string] {
+	return newCache[K](cacheOptions[string]{now: time.Now, about: func(v string) []grid.Notice { return []grid.Notice{ofApp(v)} }})
+}
+
+func ofApp(id string) grid.Notice { return grid.Notice{Scope: grid.ScopeApp, ID: id} }
 
 // pass lets time go by. In a bubble of synctest that takes none.
 func pass(d time.Duration) { <-time.After(d) }
@@ -32,7 +41,7 @@ func wantValue(t *testing.T, c *cache[string, string], load func(context.Context
 
 func TestAnEntryIsBelievedForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCache[string, string](time.Now)
+		c := newTestCache[string]()
 		wantValue(t, c, always("a"), "a")
 		pass(freshFor - 1)
 		wantValue(t, c, always("b"), "a")
@@ -43,7 +52,7 @@ func TestAnEntryIsBelievedForAWhile(t *testing.T) {
 
 func TestWhatIsInUseIsLoadedAgainBeforeItIsStale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCache[string, string](time.Now)
+		c := newTestCache[string]()
 		defer c.close()
 		slow := func(value string) func(context.Context) (string, error) {
 			return func(context.Context) (string, error) { pass(time.Second); return value, nil }
@@ -66,16 +75,16 @@ func TestWhatIsInUseIsLoadedAgainBeforeItIsStale(t *testing.T) {
 }
 
 func TestADropMakesTheNextOneLook(t *testing.T) {
-	c := newCache[string, string](time.Now)
+	c := newTestCache[string]()
 	wantValue(t, c, always("a"), "a")
-	c.drop(func(v string) bool { return v == "other" })
+	c.dropAbout(ofApp("other"), everyRevision)
 	wantValue(t, c, always("b"), "a")
-	c.drop(func(v string) bool { return v == "a" })
+	c.dropAbout(ofApp("a"), everyRevision)
 	wantValue(t, c, always("b"), "b")
 }
 
 func TestOnlyWhatExistsIsRemembered(t *testing.T) {
-	c := newCache[string, string](time.Now)
+	c := newTestCache[string]()
 	for range 2 {
 		if _, err := c.get(t.Context(), "k", failing(freshet.NotFound)); freshet.KindOf(err) != freshet.NotFound {
 			t.Error(err)
@@ -86,7 +95,7 @@ func TestOnlyWhatExistsIsRemembered(t *testing.T) {
 
 func TestOneLoadServesAllWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCache[string, string](time.Now)
+		c := newTestCache[string]()
 		var loads atomic.Int64
 		var wg sync.WaitGroup
 		for range 100 {
@@ -107,13 +116,13 @@ func TestOneLoadServesAllWhoWait(t *testing.T) {
 
 func TestALoadThatBeganBeforeADropIsNotKeptAndNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCache[string, string](time.Now)
+		c := newTestCache[string]()
 		go wantValue(t, c, func(context.Context) (string, error) {
 			pass(time.Second)
 			return "before", nil
 		}, "before")
 		synctest.Wait()
-		c.drop(func(string) bool { return false }) // the entry is not there yet; the load is under way
+		c.dropAbout(ofApp("before"), everyRevision) // the entry is not there yet; the load is under way
 		wantValue(t, c, always("after"), "after")
 		pass(2 * time.Second) // the old load comes back
 		wantValue(t, c, always("unused"), "after")
@@ -122,7 +131,7 @@ func TestALoadThatBeganBeforeADropIsNotKeptAndNotWaitedFor(t *testing.T) {
 
 func TestWhileTheStoreIsAwayWhatWasKnownGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCache[string, string](time.Now)
+		c := newTestCache[string]()
 		wantValue(t, c, always("a"), "a")
 		pass(staleFor - 1)
 		wantValue(t, c, failing(freshet.Unavailable), "a")
@@ -138,7 +147,7 @@ func TestWhileTheStoreIsAwayWhatWasKnownGoesOn(t *testing.T) {
 
 func TestWhatANoticeDroppedIsNotUsedWhileTheStoreIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCache[string, string](time.Now)
+		c := newTestCache[string]()
 		wantValue(t, c, always("a"), "a")
 		pass(freshFor)
 		go func() {
@@ -151,7 +160,7 @@ func TestWhatANoticeDroppedIsNotUsedWhileTheStoreIsAway(t *testing.T) {
 			}
 		}()
 		synctest.Wait()
-		c.drop(func(string) bool { return true })
+		c.dropAbout(ofApp("a"), everyRevision)
 		if _, err := c.get(t.Context(), "k", failing(freshet.Unavailable)); freshet.KindOf(err) != freshet.Unavailable {
 			t.Errorf("after the drop: %v", err)
 		}
@@ -161,7 +170,7 @@ func TestWhatANoticeDroppedIsNotUsedWhileTheStoreIsAway(t *testing.T) {
 
 func TestAStoreThatHangsIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCache[string, string](time.Now)
+		c := newTestCache[string]()
 		defer c.close()
 		if _, err := c.get(t.Context(), "k", hanging); freshet.KindOf(err) != freshet.Unavailable {
 			t.Errorf("%v", err)
@@ -179,7 +188,7 @@ func hanging(ctx context.Context) (string, error) {
 
 func TestNobodyWaitsForAStoreThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCache[string, string](time.Now)
+		c := newTestCache[string]()
 		defer c.close()
 		wantValue(t, c, always("a"), "a")
 		pass(time.Minute)
@@ -205,7 +214,7 @@ func TestNobodyWaitsForAStoreThatHangs(t *testing.T) {
 
 func TestNobodyWaitsForALoadThatHungBeforeItWasNeeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCache[string, string](time.Now)
+		c := newTestCache[string]()
 		defer c.close()
 		wantValue(t, c, always("a"), "a")
 		asked := time.Now()
@@ -221,7 +230,7 @@ func TestNobodyWaitsForALoadThatHungBeforeItWasNeeded(t *testing.T) {
 
 func TestAStoreThatAnswersIsBelievedMoreThanMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCache[string, string](time.Now)
+		c := newTestCache[string]()
 		defer c.close()
 		wantValue(t, c, always("a"), "a")
 		pass(freshFor)
@@ -235,7 +244,7 @@ func TestAStoreThatAnswersIsBelievedMoreThanMemory(t *testing.T) {
 
 func TestAStoreThatHangsIsTriedByOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCache[int, string](time.Now)
+		c := newTestCache[int]()
 		defer c.close()
 		var loads, under atomic.Int64
 		get := func(key int, load func(context.Context) (string, error)) {
@@ -268,7 +277,7 @@ func TestAStoreThatHangsIsTriedByOneAtATime(t *testing.T) {
 
 func TestWhatANoticeDropsWhileTheStoreHangsIsNotAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCache[string, string](time.Now)
+		c := newTestCache[string]()
 		defer c.close()
 		wantValue(t, c, always("a"), "a")
 		pass(freshFor)
@@ -278,7 +287,7 @@ func TestWhatANoticeDropsWhileTheStoreHangsIsNotAnswered(t *testing.T) {
 			refused <- err
 		}()
 		synctest.Wait() // it has an answer, and waits for a better one
-		c.drop(func(string) bool { return true })
+		c.dropAbout(ofApp("a"), everyRevision)
 		if err := <-refused; freshet.KindOf(err) != freshet.Unavailable {
 			t.Errorf("who asked before the notice: %v", err)
 		}
@@ -290,7 +299,7 @@ func TestWhatANoticeDropsWhileTheStoreHangsIsNotAnswered(t *testing.T) {
 
 func TestAClientThatHangsUpFailsNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCache[string, string](time.Now)
+		c := newTestCache[string]()
 		slow := func(ctx context.Context) (string, error) {
 			pass(time.Second)
 			return "a", ctx.Err()
@@ -312,7 +321,7 @@ func TestAClientThatHangsUpFailsNobodyElse(t *testing.T) {
 }
 
 func TestALoadThatPanicsLeavesNobodyWaiting(t *testing.T) {
-	c := newCache[string, string](time.Now)
+	c := newTestCache[string]()
 	func() {
 		defer func() { _ = recover() }()
 		_, _ = c.get(t.Context(), "k", func(context.Context) (string, error) { panic("x") })
@@ -320,18 +329,117 @@ func TestALoadThatPanicsLeavesNobodyWaiting(t *testing.T) {
 	wantValue(t, c, always("a"), "a")
 }
 
-func TestTheCacheIsBounded(t *testing.T) {
-	now := time.Now()
-	for name, test := range map[string]struct {
-		loaded time.Time
-		most   int
-	}{"old entries go": {now.Add(-freshFor), 1}, "or all": {now, 1}} {
-		c := newCache[int, int](func() time.Time { return now })
-		for i := range maxEntries {
-			c.entries[i] = entry[int]{value: i, loaded: test.loaded}
+func TestTheCacheIsBoundedAndKeepsWhatIsUsed(t *testing.T) {
+	c := newCache[int](cacheOptions[string]{now: time.Now, most: 10, about: func(v string) []grid.Notice { return []grid.Notice{ofApp(v)} }})
+	loads := 0
+	get := func(key int) {
+		_, err := c.get(t.Context(), key, func(context.Context) (string, error) { loads++; return "of " + strconv.Itoa(key), nil })
+		if err != nil {
+			t.Error(err)
 		}
-		if _, err := c.get(t.Context(), -1, func(context.Context) (int, error) { return 0, nil }); err != nil || len(c.entries) > test.most {
-			t.Errorf("%s: %d entries, %v", name, len(c.entries), err)
+	}
+	for i := range 1000 {
+		get(i)
+		get(0)
+		if n := len(c.young.entries) + len(c.old.entries); n > 20 {
+			t.Fatalf("%d entries", n)
 		}
+	}
+	if loads != 1000 {
+		t.Errorf("%d loads: what is in use was forgotten", loads)
+	}
+	if n := len(c.young.index) + len(c.old.index); n > 20 {
+		t.Errorf("the index knows %d subjects", n)
+	}
+	c.dropAbout(ofApp("of 0"), everyRevision)
+	if _, known := c.peek(0); known {
+		t.Error("an entry that was moved is not found by its subject")
+	}
+}
+
+func TestWhatTheLogConfirmsIsNotLoadedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var confirmed atomic.Pointer[time.Time]
+		c := newCache[string](cacheOptions[string]{now: time.Now, confirmed: &confirmed})
+		defer c.close()
+		wantValue(t, c, always("a"), "a")
+		for range 60 {
+			pass(refreshAt - 1)
+			now := time.Now()
+			confirmed.Store(&now)
+			wantValue(t, c, always("b"), "a")
+			if _, ok := c.peek("k"); !ok {
+				t.Fatal("it is not known at once")
+			}
+		}
+		synctest.Wait()
+		wantValue(t, c, always("b"), "a")
+		pass(refreshAt) // nobody reads the log any more
+		wantValue(t, c, always("b"), "a")
+		synctest.Wait()
+		wantValue(t, c, always("c"), "b")
+	})
+}
+
+func TestWhateverTheLogSaysAnEntryIsLoadedAgainSomeTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var confirmed atomic.Pointer[time.Time]
+		c := newCache[string](cacheOptions[string]{now: time.Now, confirmed: &confirmed})
+		defer c.close()
+		wantValue(t, c, always("a"), "a")
+		pass(2 * reloadAfter)
+		now := time.Now()
+		confirmed.Store(&now)
+		wantValue(t, c, always("b"), "a") // nobody waits for it
+		synctest.Wait()
+		wantValue(t, c, always("c"), "b")
+	})
+}
+
+func TestOnlyWhatWasReadBeforeAChangeIsDropped(t *testing.T) {
+	type record struct {
+		value    string
+		revision int64
+	}
+	c := newCache[string](cacheOptions[record]{now: time.Now, asOf: func(r record) int64 { return r.revision },
+		about: func(r record) []grid.Notice { return []grid.Notice{ofApp("a")} }})
+	get := func(r record) record {
+		got, err := c.get(t.Context(), "k", func(context.Context) (record, error) { return r, nil })
+		if err != nil {
+			t.Error(err)
+		}
+		return got
+	}
+	if had := c.dropAbout(ofApp("a"), 5); had != (known{}) {
+		t.Errorf("of nothing: %+v", had)
+	}
+	get(record{"old", 4})
+	if had := c.dropAbout(ofApp("a"), 4); had != (known{any: true}) {
+		t.Errorf("a change that was seen: %+v", had)
+	}
+	if had := c.dropAbout(ofApp("a"), 5); had != (known{any: true, stale: true}) {
+		t.Errorf("a change that was not: %+v", had)
+	}
+	if got := get(record{"new", 5}); got.value != "new" {
+		t.Errorf("got %v", got)
+	}
+	if had := c.drop("k", 5); had != (known{any: true}) {
+		t.Errorf("read since: %+v", had)
+	}
+}
+
+// BenchmarkNotice is what a notice about one app costs while others are remembered, and publishers wait for the lock.
+func BenchmarkNotice(b *testing.B) {
+	for _, others := range []int{1_000, 100_000} {
+		b.Run(strconv.Itoa(others), func(b *testing.B) {
+			c := newTestCache[string]()
+			for i := range others {
+				_, _ = c.get(b.Context(), strconv.Itoa(i), always(strconv.Itoa(i)))
+			}
+			for b.Loop() {
+				c.dropAbout(ofApp("1"), everyRevision)
+				_, _ = c.get(b.Context(), "1", always("1"))
+			}
+		})
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/freshet-io/freshet"
@@ -37,7 +36,7 @@ type Options struct {
 	SignUpsPerAddress int64           // accounts that strangers may make from one network in an hour; 0 = any number
 	Counter           httpkit.Counter // counts them; nil if any number is allowed
 	Writer            Writer          // of a process that may not write; nil: it does so itself
-	Shared            bool            // other processes change the store as well
+	Shared            bool            // other processes use the store as well
 	TokenLifetime     time.Duration
 	TokenSecret       []byte // used instead of one that is made at the first start
 	PreviousSecret    []byte // what TokenSecret was before: it opens what is not sealed again yet, and nothing else
@@ -52,6 +51,8 @@ type Options struct {
 	Hashing           Hashing        // the cost of a password; zero = the recommended one
 	Now               func() time.Time
 	Log               *slog.Logger
+
+	lookEvery time.Duration // for tests; 0 is the usual
 }
 
 // Catalog answers questions about what exists, and changes it.
@@ -66,17 +67,15 @@ type Catalog struct {
 	seals    *seals // hide credentials of targets
 	stop     func() // ends the subscription to notices
 
-	stopLooking context.CancelFunc // nil if nobody looks
-	looking     sync.WaitGroup
-
 	overlaps  overlaps
 	passwords passwords
 	attempts  *attempts
 	refusals  *loglimit.Logger // of passwords
-	keys      *cache[keyRef, *store.KeyOwner]
-	topics    *cache[string, *store.TopicAccess]
-	builtIn   *cache[string, *freshet.App] // of the app of that name, if there is one
-	former    *cache[string, *formerKeys]  // by app
+	follower  follower
+	keys      *cache[keyRef, *store.KeyRecord]
+	apps      *cache[string, *store.AppRecord]
+	topics    *cache[string, *store.TopicRecord]
+	former    *cache[appRef, *formerKeys]
 }
 
 // New makes a catalog over an open store and prepares what the first start must create: the token secret and the
@@ -98,20 +97,13 @@ func New(ctx context.Context, s *store.Store, notifier Notifier, opts Options) (
 		passwords: newPasswords(opts.Hashing),
 		attempts:  newAttempts(),
 		refusals:  loglimit.New(opts.Log, "failed sign-ins", refusalLines),
-		keys:      newCache[keyRef, *store.KeyOwner](opts.Now),
-		topics:    newCache[string, *store.TopicAccess](opts.Now),
-		builtIn:   newCache[string, *freshet.App](opts.Now),
-		former:    newCache[string, *formerKeys](opts.Now),
 	}
+	c.makeCaches()
 	if err := c.prepare(ctx); err != nil {
 		return nil, err
 	}
+	c.startFollowing(ctx)
 	c.stop = notifier.OnNotice(c.forget)
-	if opts.Shared {
-		ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-		c.stopLooking = cancel
-		c.looking.Go(func() { c.lookForLost(ctx) })
-	}
 	return c, nil
 }
 
@@ -138,14 +130,11 @@ func (c *Catalog) prepare(ctx context.Context) error {
 func (c *Catalog) Close() {
 	c.stop()
 	c.refusals.Close()
-	if c.stopLooking != nil {
-		c.stopLooking()
-		c.looking.Wait()
-	}
+	c.follower.close()
 	c.overlaps.close()
 	c.keys.close()
+	c.apps.close()
 	c.topics.close()
-	c.builtIn.close()
 	c.former.close()
 }
 
@@ -170,30 +159,6 @@ func (c *Catalog) notify(ctx context.Context, scope grid.Scope, id string) {
 	if err := c.notifier.Notify(context.WithoutCancel(ctx), n); err != nil {
 		c.log.Warn("notice not sent", "scope", string(scope), "id", id, "err", err)
 	}
-}
-
-// forget drops what the caches know about the subject of a notice.
-func (c *Catalog) forget(n grid.Notice) {
-	if n.Scope != grid.ScopeUser && n.Scope != grid.ScopeApp && n.Scope != grid.ScopeTopic {
-		return // about something else, and perhaps often
-	}
-	c.keys.drop(func(o *store.KeyOwner) bool {
-		return (n.Scope == grid.ScopeApp && o.App.ID == n.ID) || (n.Scope == grid.ScopeUser && o.App.UserID == n.ID)
-	})
-	c.builtIn.drop(func(a *freshet.App) bool {
-		return (n.Scope == grid.ScopeApp && a.ID == n.ID) || (n.Scope == grid.ScopeUser && a.UserID == n.ID)
-	})
-	c.former.drop(func(f *formerKeys) bool { return n.Scope == grid.ScopeApp && f.appID == n.ID })
-	c.topics.drop(func(t *store.TopicAccess) bool {
-		switch n.Scope {
-		case grid.ScopeTopic:
-			return t.Topic.ID == n.ID
-		case grid.ScopeApp:
-			return t.App.ID == n.ID
-		default:
-			return t.App.UserID == n.ID
-		}
-	})
 }
 
 // Page is a part of a listing: how many to pass over, and how many to give.

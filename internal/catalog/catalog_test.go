@@ -40,7 +40,7 @@ func (w *world) advance(d time.Duration) {
 func (w *world) options() Options {
 	return Options{
 		OpenSignUp: true, TokenLifetime: time.Hour, AdminEmail: freshet.FixedAdminEmail, AdminPassword: freshet.FixedAdminPassword,
-		Hashing: cheap, Now: w.clock, Log: slog.New(slog.DiscardHandler),
+		Hashing: cheap, Now: w.clock, Log: slog.New(slog.DiscardHandler), lookEvery: time.Hour,
 	}
 }
 

@@ -54,25 +54,33 @@ func (c *Catalog) Provision(ctx context.Context, ask SubscribeAsk) (*Grant, erro
 		find = c.topicAsStored
 	}
 	ask.TopicID = c.seals.topicID(app.ID, ask.Source)
-	access, err := find(ctx, ask.TopicID)
+	found, err := find(ctx, ask.TopicID)
 	if kind := freshet.KindOf(err); kind == freshet.NotFound || kind == freshet.TopicNotFound {
-		access, err = c.provisionSigned(ctx, app.ID, ask, target)
+		found, err = c.provisionSigned(ctx, app.ID, ask, target)
 	}
 	if err != nil {
 		return nil, rename(err, "app")
 	}
-	return c.grantSource(ctx, access, ask)
+	return c.grantSource(ctx, found, ask)
 }
 
 // topicAsStored asks the store. One that is away can delete nothing either, so what is known of the topic does then.
-func (c *Catalog) topicAsStored(ctx context.Context, id string) (*store.TopicAccess, error) {
+func (c *Catalog) topicAsStored(ctx context.Context, id string) (access, error) {
 	asking, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	found, err := c.store.TopicAccess(asking, id)
+	found, err := c.storedTopic(asking, id)
 	if freshet.KindOf(err) == freshet.Unavailable || asking.Err() != nil && ctx.Err() == nil {
 		return c.knownTopic(ctx, id)
 	}
 	return found, err
+}
+
+func (c *Catalog) storedTopic(ctx context.Context, id string) (access, error) {
+	found, err := c.store.TopicAccess(ctx, id)
+	if err != nil {
+		return access{}, err
+	}
+	return access{&found.Topic, &store.AppRecord{App: found.App, UserStatus: found.UserStatus, Quotas: found.Quotas}}, nil
 }
 
 // provisioner returns the app in whose name a topic is made.
@@ -99,15 +107,15 @@ func (c *Catalog) provisioner(ctx context.Context, key string) (*freshet.App, er
 var errNoProvisioning = freshet.Errorf(freshet.Unauthenticated, "This app does not allow subscribing to URLs: set its auto_provisioning_allowed")
 
 // grantSource joins a topic that a subscriber made with the one who asks, if the app still lets him.
-func (c *Catalog) grantSource(ctx context.Context, access *store.TopicAccess, ask SubscribeAsk) (*Grant, error) {
-	if !access.App.AutoProvisioningAllowed {
+func (c *Catalog) grantSource(ctx context.Context, to access, ask SubscribeAsk) (*Grant, error) {
+	if !to.app.App.AutoProvisioningAllowed {
 		return nil, errNoProvisioning
 	}
-	g, err := c.grant(access, nil)
+	g, err := c.grant(to, nil)
 	if err != nil {
 		return nil, err
 	}
-	return g, c.checkSignature(ctx, &access.App, ask.Signed)
+	return g, c.checkSignature(ctx, &to.app.App, ask.Signed)
 }
 
 // topicID is the identity of a topic that subscribers make: a keyed hash, since it is told to people and stored, and what
@@ -135,18 +143,18 @@ func (s *seals) topicID(appID string, source *SourceAsk) string {
 }
 
 // provisionSigned makes the topic for whoever may follow it.
-func (c *Catalog) provisionSigned(ctx context.Context, appID string, ask SubscribeAsk, target *url.URL) (*store.TopicAccess, error) {
+func (c *Catalog) provisionSigned(ctx context.Context, appID string, ask SubscribeAsk, target *url.URL) (access, error) {
 	app, err := c.store.App(ctx, appID)
 	if err != nil {
-		return nil, err
+		return access{}, err
 	}
 	if err := c.checkSignature(ctx, app, ask.Signed); err != nil {
-		return nil, err
+		return access{}, err
 	}
 	if err := c.provision(ctx, appID, ask.TopicID, ask.Source, target); err != nil {
-		return nil, err
+		return access{}, err
 	}
-	return c.store.TopicAccess(ctx, ask.TopicID)
+	return c.storedTopic(ctx, ask.TopicID)
 }
 
 // provision makes the topic, unless somebody else just did.
@@ -210,14 +218,14 @@ func title(s string) string {
 
 // builtInApp returns the app of subscribers without a key, making it the first time.
 func (c *Catalog) builtInApp(ctx context.Context) (*freshet.App, error) {
-	app, err := c.builtIn.get(ctx, BuiltInAppID, func(ctx context.Context) (*freshet.App, error) {
-		return c.store.App(ctx, BuiltInAppID)
-	})
-	if freshet.KindOf(err) != freshet.NotFound {
-		if err == nil && !app.AutoProvisioningAllowed {
-			err = errNoProvisioning
-		}
-		return app, err
+	found, err := c.knownApp(ctx, BuiltInAppID)
+	switch {
+	case err == nil && !found.App.AutoProvisioningAllowed:
+		return nil, errNoProvisioning
+	case err == nil:
+		return &found.App, nil
+	case freshet.KindOf(err) != freshet.NotFound:
+		return nil, err
 	}
 	if w := c.opts.Writer; w != nil {
 		if err := w.MakeBuiltInApp(ctx); err != nil {

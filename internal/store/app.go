@@ -174,6 +174,7 @@ func (tx *Tx) SaveApp(a *freshet.App) error {
 	if err != nil {
 		return err
 	}
+	tx.changed(SubjectApp, a.ID)
 	return tx.write("app", `UPDATE apps SET name = $2, auto_provisioning_allowed = $3, signature_required = $4,
 			defaults = $5, quota_connections = $6, quota_messages_per_month = $7, quota_requests_per_minute = $8,
 			quota_topics = $9, quota_document_bytes = $10, updated_at = $11
@@ -185,6 +186,7 @@ func (tx *Tx) SaveApp(a *freshet.App) error {
 // DeleteApp takes the app's topics and keys along, revoked ones too: nobody is told that a key of a deleted app was
 // ever good, and the key is free for another app.
 func (tx *Tx) DeleteApp(id string) error {
+	tx.changed(SubjectApp, id)
 	return tx.write("app", `DELETE FROM apps WHERE id = $1`, id)
 }
 

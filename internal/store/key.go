@@ -2,52 +2,10 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"time"
 
 	"github.com/freshet-io/freshet"
 )
-
-// KeyOwner is what a key opens: its record, its app without keys, and the account that answers for it.
-type KeyOwner struct {
-	Record     freshet.KeyRecord
-	App        freshet.App
-	UserStatus freshet.Status
-	Quotas     freshet.Quotas
-}
-
-// Key returns the owner of a key, current or revoked.
-func (s *Store) Key(ctx context.Context, kind freshet.KeyKind, key freshet.Key) (*KeyOwner, error) {
-	if !isText(key.Reveal()) {
-		return nil, notFound("key")
-	}
-	var (
-		owner            KeyOwner
-		app              appRow
-		status           string
-		created, revoked int64
-	)
-	err := s.reader(ctx).row(`SELECT k.created_at, k.revoked_at, u.status, u.quota_connections,
-			u.quota_messages_per_month, u.quota_requests_per_minute, u.quota_topics, u.quota_document_bytes, `+appColumns+`
-		FROM keys k JOIN apps a ON a.id = k.app_id JOIN users u ON u.id = a.user_id
-		WHERE k.kind = $1 AND k.value = $2`, []any{string(kind), key.Reveal()},
-		append([]any{&created, &revoked, &status, &owner.Quotas.Connections,
-			&owner.Quotas.MessagesPerMonth, &owner.Quotas.RequestsPerMinute, &owner.Quotas.Topics, &owner.Quotas.DocumentBytes}, app.dest()...)...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, notFound("key")
-	}
-	if err != nil {
-		return nil, err
-	}
-	owner.UserStatus = freshet.Status(status)
-	if owner.App, err = app.value(); err != nil {
-		return nil, err
-	}
-	owner.Record = freshet.KeyRecord{AppID: owner.App.ID, Kind: kind, Key: key,
-		CreatedAt: fromMillis(created), RevokedAt: fromMillis(revoked)}
-	return &owner, nil
-}
 
 // FormerKeys returns the keys that the app had before its present one, the last one first, as many as anybody may still use.
 func (s *Store) FormerKeys(ctx context.Context, appID string, kind freshet.KeyKind) ([]freshet.KeyRecord, error) {
@@ -74,6 +32,7 @@ const longRevoked = 1
 // do older ones whose overlap would last longer. The zero time revokes them at once, whatever any clock says.
 // The app counts as changed now. A key that any app has or had is ErrKeyTaken.
 func (tx *Tx) ReplaceKey(appID string, kind freshet.KeyKind, key freshet.Key, now, revokeOldAt time.Time) error {
+	tx.changed(SubjectApp, appID)
 	// Touching the app first lets only one renewal in at a time.
 	if err := tx.write("app", `UPDATE apps SET updated_at = $2 WHERE id = $1`, appID, millis(now)); err != nil {
 		return err

@@ -48,6 +48,7 @@ func TestEveryEarlierSchemaIsMigratedWithItsData(t *testing.T) {
 					wantFixture(t, s, version)
 					wantGatewayFixture(t, s, version)
 					wantUsageFixture(t, s, version)
+					wantChangesFixture(t, s, version)
 					if err := s.Close(); err != nil {
 						t.Fatal(err)
 					}
@@ -100,7 +101,7 @@ func wantFixture(t *testing.T, s *Store, version int64) {
 	wantSame(t, *must(s.App(ctx, app.ID))(t), app)
 	wantSame(t, must(s.Topics(ctx, app.ID, Page{Limit: 10}))(t), TopicListing{App: withoutKeys(&app),
 		Listing: Listing[freshet.Topic]{Items: []freshet.Topic{poll, post}, Total: 2}})
-	wantSame(t, must(s.Key(ctx, freshet.SubscriberKey, "subscriber-key-before"))(t).Record, freshet.KeyRecord{AppID: app.ID,
+	wantSame(t, must(s.KeyRecord(ctx, freshet.SubscriberKey, "subscriber-key-before"))(t).KeyRecord, freshet.KeyRecord{AppID: app.ID,
 		Kind: freshet.SubscriberKey, Key: "subscriber-key-before", CreatedAt: created, RevokedAt: updated})
 	wantSame(t, must(s.Audit(ctx, Page{Limit: 10}))(t), Listing[AuditEntry]{Total: 1, Items: []AuditEntry{
 		{ID: id + "5", At: created, ActorID: id + "1", Action: "app.create", Subject: id + "2", Detail: "{}"}}})
@@ -133,6 +134,17 @@ func wantGatewayFixture(t *testing.T, s *Store, version int64) {
 	wantSame(t, *must(s.Credential(ctx, CredentialFilter{Key: "bobs-key"}))(t), freshet.Credential{ID: id + "9", ConsumerID: id + "7",
 		Key: "bobs-key", CreatedAt: created})
 	wantSame(t, must(s.GatewayRevision(ctx))(t), Revision{Newest: 5})
+}
+
+// wantChangesFixture checks the log of changes that fixtures have from version 7 on.
+func wantChangesFixture(t *testing.T, s *Store, version int64) {
+	at := cursorOf(t, s)
+	if version < 7 {
+		wantSame(t, at.revision, 0)
+		return
+	}
+	at.revision, at.mark = 1, 4711
+	wantChanges(t, s, &at, Subject{SubjectApp, "019b76da-a800-7000-8000-000000000002"})
 }
 
 // wantUsageFixture checks what fixtures hold from version 3 on, and what version 4 adds to it.

@@ -70,6 +70,7 @@ func wantOneStatementEach(t *testing.T, s *Store, count *statements) {
 	if err := s.Ping(ctx); err != nil { // connects
 		t.Fatal(err)
 	}
+	cursor := cursorOf(t, s)
 	page := Page{Offset: 1, Limit: 2}
 	for name, read := range map[string]func() error{
 		"Ping":           func() error { return s.Ping(ctx) },
@@ -83,9 +84,11 @@ func wantOneStatementEach(t *testing.T, s *Store, count *statements) {
 		"Apps":           func() error { _, err := s.Apps(ctx, user.ID, page); return err },
 		"Topic":          func() error { _, err := s.Topic(ctx, topic.ID); return err },
 		"TopicAccess":    func() error { _, err := s.TopicAccess(ctx, topic.ID); return err },
-		"TopicStamps":    func() error { _, err := s.TopicStamps(ctx, []string{topic.ID, "x", "y"}); return err },
+		"TopicRecord":    func() error { _, err := s.TopicRecord(ctx, topic.ID); return err },
+		"AppRecord":      func() error { _, err := s.AppRecord(ctx, app.ID); return err },
+		"ChangesSince":   func() error { _, err := s.ChangesSince(ctx, cursor); return err },
 		"Topics":         func() error { _, err := s.Topics(ctx, app.ID, page); return err },
-		"Key":            func() error { _, err := s.Key(ctx, freshet.SubscriberKey, app.SubscriberKey); return err },
+		"KeyRecord":      func() error { _, err := s.KeyRecord(ctx, freshet.SubscriberKey, app.SubscriberKey); return err },
 		"Audit":          func() error { _, err := s.Audit(ctx, page); return err },
 		"Admins":         func() error { _, err := s.Admins(ctx); return err },
 		"Revision":       func() error { _, err := s.GatewayRevision(ctx); return err },

@@ -221,7 +221,9 @@ func TestWhatDoesNotExistIsNotFound(t *testing.T) {
 			_, reads["Topic"] = s.Topic(ctx, id)
 			_, reads["TopicAccess"] = s.TopicAccess(ctx, id)
 			_, reads["Topics"] = s.Topics(ctx, id, Page{Limit: 10})
-			_, reads["Key"] = s.Key(ctx, freshet.SubscriberKey, freshet.Key(id))
+			_, reads["AppRecord"] = s.AppRecord(ctx, id)
+			_, reads["TopicRecord"] = s.TopicRecord(ctx, id)
+			_, reads["KeyRecord"] = s.KeyRecord(ctx, freshet.SubscriberKey, freshet.Key(id))
 			for name, err := range reads {
 				if freshet.KindOf(err) != freshet.NotFound {
 					t.Errorf("%s(%q): %v", name, id, err)

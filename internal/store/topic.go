@@ -234,6 +234,7 @@ func (tx *Tx) SaveTopic(t *freshet.Topic) error {
 	if err != nil {
 		return err
 	}
+	tx.changed(SubjectTopic, t.ID)
 	p := &t.Publisher
 	return tx.write("topic", `UPDATE topics SET name = $2, publisher_type = $3, config = $4, payload_type = $5,
 			item_id_path = $6, updated_at = $7 WHERE id = $1`,
@@ -242,6 +243,7 @@ func (tx *Tx) SaveTopic(t *freshet.Topic) error {
 
 // DeleteTopic removes the topic.
 func (tx *Tx) DeleteTopic(id string) error {
+	tx.changed(SubjectTopic, id)
 	err := tx.write("topic", `UPDATE apps SET topic_count = topic_count - 1
 		WHERE id = (SELECT app_id FROM topics WHERE id = $1)`, id)
 	if err != nil {

@@ -19,6 +19,8 @@ type Tx struct {
 	conn
 	failed error
 	wrote  bool // something that is on disk once it commits
+
+	changes map[Subject]struct{} // what others may remember of it
 }
 
 // How often and how long Update tries an act that loses against others, and how long it waits in between at most.
@@ -62,6 +64,9 @@ func (s *Store) try(ctx context.Context, act func(tx *Tx) error) error {
 	}
 	if tx.failed != nil {
 		return tx.failed
+	}
+	if err := tx.logChanges(); err != nil {
+		return err
 	}
 	if err := sqlTx.Commit(); err != nil {
 		return s.engine.classify(ctx, err)

@@ -145,6 +145,7 @@ func (tx *Tx) CreateUser(a *Account) error {
 
 // SaveUser replaces everything but the identifier and the time of creation.
 func (tx *Tx) SaveUser(a *Account) error {
+	tx.changed(SubjectUser, a.ID)
 	args := a.args()
 	last := len(args) - 1
 	args[last-1] = args[last] // created_at stays
@@ -170,5 +171,6 @@ func (tx *Tx) LockUser(id string) (*Account, error) {
 
 // DeleteUser takes the user's sessions, apps, topics and keys along.
 func (tx *Tx) DeleteUser(id string) error {
+	tx.changed(SubjectUser, id)
 	return tx.write("user", `DELETE FROM users WHERE id = $1`, id)
 }

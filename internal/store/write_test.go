@@ -117,13 +117,13 @@ func TestARenewedKeyStaysBehindAsRevoked(t *testing.T) {
 
 		app.SubscriberKey, app.UpdatedAt = fresh, later
 		wantSame(t, must(s.App(ctx, app.ID))(t), app)
-		owner := KeyOwner{App: withoutKeys(app), UserStatus: user.Status, Quotas: user.Quotas}
-		owner.Record = freshet.KeyRecord{AppID: app.ID, Kind: freshet.SubscriberKey, Key: fresh, CreatedAt: later}
-		wantSame(t, *must(s.Key(ctx, freshet.SubscriberKey, fresh))(t), owner)
-		owner.Record = freshet.KeyRecord{AppID: app.ID, Kind: freshet.SubscriberKey, Key: old, CreatedAt: now, RevokedAt: overlap}
-		wantSame(t, *must(s.Key(ctx, freshet.SubscriberKey, old))(t), owner)
+		owner := KeyRecord{UserID: user.ID, Revision: 1}
+		owner.KeyRecord = freshet.KeyRecord{AppID: app.ID, Kind: freshet.SubscriberKey, Key: fresh, CreatedAt: later}
+		wantSame(t, *must(s.KeyRecord(ctx, freshet.SubscriberKey, fresh))(t), owner)
+		owner.KeyRecord = freshet.KeyRecord{AppID: app.ID, Kind: freshet.SubscriberKey, Key: old, CreatedAt: now, RevokedAt: overlap}
+		wantSame(t, *must(s.KeyRecord(ctx, freshet.SubscriberKey, old))(t), owner)
 
-		_, err := s.Key(ctx, freshet.PublisherKey, fresh)
+		_, err := s.KeyRecord(ctx, freshet.PublisherKey, fresh)
 		wantKind(t, err, freshet.NotFound)
 		// A key that was renewed cannot come back: its bearers have been told that it is void.
 		err = s.Update(ctx, func(tx *Tx) error { return tx.ReplaceKey(app.ID, freshet.SubscriberKey, old, later, later) })
@@ -134,7 +134,7 @@ func TestARenewedKeyStaysBehindAsRevoked(t *testing.T) {
 		update(t, s, func(tx *Tx) error {
 			return tx.ReplaceKey(app.ID, freshet.SubscriberKey, freshet.NewKey(freshet.SubscriberKey), later, time.Time{})
 		})
-		if r := must(s.Key(ctx, freshet.SubscriberKey, fresh))(t).Record; !r.Revoked(now) {
+		if r := must(s.KeyRecord(ctx, freshet.SubscriberKey, fresh))(t); !r.Revoked(now) {
 			t.Error("the key before is still current")
 		}
 	})
