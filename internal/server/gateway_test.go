@@ -14,7 +14,7 @@ import (
 )
 
 // administer posts a form to the administration and returns the status.
-func administer(t *testing.T, r *running, token, path string, fields ...string) int {
+func administer(t testing.TB, r *running, token, path string, fields ...string) int {
 	t.Helper()
 	form := url.Values{}
 	for i := 0; i < len(fields); i += 2 {

@@ -30,6 +30,9 @@ type Options struct {
 	node   string // what this process is called in logs, traces and lists of connections; made by Run
 	bounds bounds // chosen by Run where they are zero
 
+	// withoutFastPath has net/http read and answer everything, for tests that compare.
+	withoutFastPath bool
+
 	// Ready is told the real addresses once everything works; nil if nobody wants to know.
 	Ready func(Addresses)
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -22,7 +23,20 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "freshet")
+	if err == nil {
+		err = trustUpstreams(dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(dir)
+		os.Exit(code)
+	}))
+}
 
 // patience bounds every wait in these tests; nothing should come near it.
 const patience = time.Minute
@@ -62,20 +76,25 @@ func (l *logLines) find(msg string) (line map[string]any, more <-chan struct{}) 
 
 // running is a server inside the test.
 type running struct {
-	t      *testing.T
+	t      testing.TB
 	logs   *logLines
 	cancel context.CancelFunc
 	done   chan error
 }
 
 // run starts a server on free ports and stops it at the end of the test.
-func run(t *testing.T, change func(*settings.Settings)) *running {
+func run(t testing.TB, change func(*settings.Settings)) *running {
 	t.Helper()
 	return runWithin(t, bounds{}, change)
 }
 
 // runWithin is run with other bounds than the usual ones.
-func runWithin(t *testing.T, b bounds, change func(*settings.Settings)) *running {
+func runWithin(t testing.TB, b bounds, change func(*settings.Settings)) *running {
+	t.Helper()
+	return runWith(t, Options{bounds: b}, change)
+}
+
+func runWith(t testing.TB, o Options, change func(*settings.Settings)) *running {
 	t.Helper()
 	s := settings.Default()
 	s.Data = t.TempDir()
@@ -87,7 +106,8 @@ func runWithin(t *testing.T, b bounds, change func(*settings.Settings)) *running
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &running{t: t, logs: newLogLines(), cancel: cancel, done: make(chan error, 1)}
 	go func() {
-		r.done <- Run(ctx, Options{Settings: s, Version: "test", Log: NewLogger(r.logs, &s), bounds: b})
+		o.Settings, o.Version, o.Log = s, "test", NewLogger(r.logs, &s)
+		r.done <- Run(ctx, o)
 	}()
 	t.Cleanup(func() { cancel(); r.wait() })
 	return r
@@ -132,7 +152,7 @@ func (r *running) address(listener string) string {
 
 var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
 
-func get(t *testing.T, address, path string) (int, string) {
+func get(t testing.TB, address, path string) (int, string) {
 	t.Helper()
 	resp, err := client.Get("http://" + address + path)
 	if err != nil {

@@ -117,7 +117,7 @@ func TestATraceLeadsFromThePostToTheLastSocketWrite(t *testing.T) {
 }
 
 // makeTopic makes a user, an app and a topic.
-func makeTopic(ctx context.Context, t *testing.T, c *api.Client) (topicID string, app *api.App) {
+func makeTopic(ctx context.Context, t testing.TB, c *api.Client) (topicID string, app *api.App) {
 	t.Helper()
 	email := "ada@example.com"
 	_, err := c.CreateUser(ctx, api.NewUser{Email: email, Password: "correct horse battery", FirstName: "Ada", LastName: "Lovelace", Language: "en_GB"})

@@ -37,7 +37,7 @@ func wire(o *Options, edition freshet.Edition, p *ports, r *readiness, failed ch
 	admin := newWeb(p.admin, httpkit.Chain(guarded, httpkit.DrainBodies, httpkit.TimeBodies(bodyTimeout)), parts.streams,
 		httpkit.StreamLimits{Stall: o.bounds.stall}, o.Log)
 	p.admin.Listener, admin.http.ConnState = httpkit.RefuseAmbiguous(p.admin.Listener), httpkit.ConnState
-	public := &public{parts: parts, ports: p, stall: o.bounds.stall, failed: failed}
+	public := &public{parts: parts, ports: p, stall: o.bounds.stall, withoutFastPath: o.withoutFastPath, failed: failed}
 
 	all := []stage{{
 		name:  "admin listener",
@@ -117,6 +117,8 @@ type public struct {
 	stall  time.Duration
 	failed chan<- error
 
+	withoutFastPath bool
+
 	// Owned by the stage.
 	webs []*web
 	desk *httpkit.Desk // of the gateway's listener; nil without one
@@ -141,7 +143,7 @@ func (p *public) serve(context.Context) error {
 	}
 	if p.ports.subscriber != nil {
 		bound := p.ports.subscriber.Listener
-		if p.tls == nil {
+		if p.tls == nil && !p.withoutFastPath {
 			bound = p.parts.fanout.Front(bound, p.parts.subscriber)
 		}
 		if bound == p.ports.subscriber.Listener { // otherwise the front counts
@@ -168,6 +170,9 @@ func (p *public) serve(context.Context) error {
 
 // gatewayListener is what lies between the gateway and its socket.
 func (p *public) gatewayListener(addresses *fanout.AddressLimit) net.Listener {
+	if p.withoutFastPath {
+		return httpkit.RefuseAmbiguous(addresses.Listen(p.ports.gateway.Listener))
+	}
 	bound := httpkit.Calm(addresses.Listen(p.ports.gateway.Listener))
 	if p.tls != nil {
 		return bound
