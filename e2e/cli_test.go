@@ -291,6 +291,10 @@ func TestBenchMeasuresAndCleansUp(t *testing.T) {
 	if got := d.must("", "bench", "--subscribers", "2", "--rate", "10", "--duration", "500ms"); !strings.Contains(got, "p99.9") || !strings.Contains(got, "█") {
 		t.Errorf("got %s", got)
 	}
+	// Nobody there is said at once, not after all subscribers have tried for half a minute.
+	if got := d.run("", "bench", "--subscribers", "2", "--subscriber", "http://127.0.0.1:1"); got.code != 6 || !strings.Contains(got.stderr, "--subscriber names another") {
+		t.Errorf("got %+v", got)
+	}
 	var apps []any
 	if d.mustJSON(&apps, "apps", "list"); len(apps) != 0 {
 		t.Errorf("it left %v behind", apps)

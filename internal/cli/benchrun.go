@@ -53,7 +53,7 @@ func (b *benchRun) run(ctx context.Context) (*benchReport, error) {
 	}
 	for i := range readers {
 		readers[i] = &benchReader{}
-		wg.Go(func() { b.read(ctx, readers[i]) })
+		wg.Go(func() { b.read(ctx, readers[i], i == 0) })
 	}
 	if err := b.connect(ctx, readers); err != nil {
 		return nil, err
@@ -74,10 +74,11 @@ func (b *benchRun) run(ctx context.Context) (*benchReport, error) {
 	return b.report(readers, &publish, took, complete), nil
 }
 
-// read follows the topic and measures from the time that each document carries.
-func (b *benchRun) read(ctx context.Context, r *benchReader) {
+// read follows the topic and measures from the time that each document carries. One that fails fast is enough to find a wrong address; a
+// busy server may refuse some of the others for a moment.
+func (b *benchRun) read(ctx context.Context, r *benchReader, failFast bool) {
 	first := true
-	o := client.SubscribeOptions{Key: b.key, SignatureKey: b.signatureKey, Compress: b.compress, OnState: func(s client.State) {
+	o := client.SubscribeOptions{Key: b.key, SignatureKey: b.signatureKey, Compress: b.compress, FailFast: failFast, OnState: func(s client.State) {
 		if s.Phase == client.Waiting {
 			b.reconnects.Add(1)
 		}

@@ -55,7 +55,7 @@ func (v verb) command(p *process) *cobra.Command {
 			return err
 		}
 		defer c.CloseIdleConnections()
-		return told(v.run(&call{ctx: cmd.Context(), cmd: cmd, c: c, out: out, args: args}))
+		return toldBy(c, v.run(&call{ctx: cmd.Context(), cmd: cmd, c: c, out: out, args: args}))
 	}
 	return cmd
 }

@@ -183,6 +183,22 @@ func told(err error) error {
 	return &failure{error: &freshet.Error{Kind: kind, Msg: e.Message, Fields: e.Fields, RetryAfter: e.RetryAfter}, hint: hint}
 }
 
+// toldBy is told where the client may have asked another address of the server than its gateway, which another flag names.
+func toldBy(c *client.Client, err error) error {
+	text := told(err)
+	e, isUnreachable := errors.AsType[*client.UnreachableError](err)
+	f, ok := errors.AsType[*failure](text)
+	if !isUnreachable || !ok {
+		return text
+	}
+	for flag, url := range map[string]string{"--subscriber": c.SubscriberURL(), "--admin": c.AdminURL()} {
+		if e.URL == url && url != c.BaseURL() {
+			f.hint = "is the server running? " + flag + " names another address, freshet context list shows the servers you know"
+		}
+	}
+	return text
+}
+
 var hints = map[freshet.Kind]string{
 	freshet.Unauthenticated: "freshet login signs in; --key brings a key of your own",
 	freshet.TooManyRequests: "wait a little, or ask the server's admin for a higher quota",

@@ -86,3 +86,19 @@ func TestAnExplanationIsSentences(t *testing.T) {
 		}
 	}
 }
+
+// A command that cannot reach one of a server's addresses names the flag of that one.
+func TestAHintNamesTheFlagOfTheAddressThatDoesNotAnswer(t *testing.T) {
+	const nobody = "http://127.0.0.1:1"
+	env := []string{configVariable + "=" + filepath.Join(t.TempDir(), "contexts.json")}
+	for flag, args := range map[string][]string{
+		"--server":     {"apps", "list", "--token", "x", "--server", nobody},
+		"--subscriber": {"tail", freshet.NewID(), "--key", "k", "--subscriber", nobody},
+		"--admin":      {"gateway", "apis", "list", "--admin", nobody},
+	} {
+		got := freshetIn(t, env, args...)
+		if got.code != 6 || !strings.HasPrefix(got.stderr, "freshet: no answer from "+nobody) || !strings.Contains(got.stderr, "hint: is the server running? "+flag+" names another") {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+}

@@ -92,7 +92,7 @@ freshet tail https://api.example.com/prices.json --header 'Authorization: Bearer
 		if cmd.Context().Err() != nil {
 			return nil // Ctrl-C is how it ends
 		}
-		return told(err)
+		return toldBy(w.client, err)
 	}
 	return cmd
 }
