@@ -103,8 +103,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errorf returns an error of the kind whose text may be shown. Use %w only for causes that may be shown as well;
-// a cause that must stay inside goes into Err through Wrap.
+// Errorf returns an error of the kind whose text may be shown, with everything in its arguments. It wraps nothing, so there is no %w;
+// a cause that is only logged goes into Err through Wrap.
 func Errorf(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Msg: fmt.Sprintf(format, args...)}
 }
