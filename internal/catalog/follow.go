@@ -105,8 +105,10 @@ func (c *Catalog) makeCaches() {
 	})
 	c.apps = newCache[string](cacheOptions[*store.AppRecord]{
 		now: now, confirmed: confirmed,
-		about: func(a *store.AppRecord) []grid.Notice { return []grid.Notice{{Scope: grid.ScopeUser, ID: a.App.UserID}} },
-		asOf:  func(a *store.AppRecord) int64 { return a.Revision },
+		about: func(a *store.AppRecord) []grid.Notice {
+			return []grid.Notice{{Scope: grid.ScopeUser, ID: a.App.UserID}}
+		},
+		asOf: func(a *store.AppRecord) int64 { return a.Revision },
 	})
 	c.topics = newCache[string](cacheOptions[*store.TopicRecord]{
 		now: now, confirmed: confirmed, asOf: func(t *store.TopicRecord) int64 { return t.Revision },

@@ -1,6 +1,22 @@
 package store
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
+
+// rewritten remembers what the texts of the package are for SQLite, of which there are so many. Some are long, and run often.
+var rewritten sync.Map
+
+// forSQLite is questionMarks, done once for each text.
+func forSQLite(query string) string {
+	if known, ok := rewritten.Load(query); ok {
+		return known.(string) //nolint:errcheck // nothing else is stored
+	}
+	made := questionMarks(query)
+	rewritten.Store(query, made)
+	return made
+}
 
 // questionMarks turns the placeholders $1, $2, … into SQLite's ?1, ?2, …. SQLite reads $1 as a *name* and numbers names
 // by first appearance, so that "$2, $1" would silently bind the wrong way round. Text in quotes and comments stays.

@@ -147,7 +147,7 @@ func openPrivate(path string) (*os.File, error) {
 
 var sqliteEngine = engine{
 	name:        "sqlite",
-	rewrite:     questionMarks,
+	rewrite:     forSQLite,
 	fault:       sqliteFault,
 	countTables: "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = $1",
 }

@@ -35,29 +35,58 @@ func (tx *Tx) AddUsage(b *UsageBatch) error {
 	if err != nil || fresh == 0 {
 		return err
 	}
-	slices.SortFunc(b.Rows, func(a, b UsageRow) int { return cmp.Or(cmp.Compare(a.TopicID, b.TopicID), a.Hour.Compare(b.Hour)) })
-	for i := range b.Rows {
-		r := &b.Rows[i]
-		args := append([]any{r.TopicID, millis(r.Hour), r.AppID, r.UserID}, counted(&r.Usage)...)
-		if _, err := tx.writeAny(usageInsert, args...); err != nil {
+	b.Rows = eachOnce(b.Rows)
+	for rows := range slices.Chunk(b.Rows, maxRows) {
+		if err := tx.addHours(rows); err != nil {
 			return err
 		}
 	}
-	if err := tx.addMonths(appMonthInsert, b.Rows, func(r *UsageRow) string { return r.AppID }); err != nil {
+	if err := tx.addMonths(&addedAppMonths, b.Rows, func(r *UsageRow) string { return r.AppID }); err != nil {
 		return err
 	}
-	return tx.addMonths(monthInsert, b.Rows, func(r *UsageRow) string { return r.UserID })
+	return tx.addMonths(&addedMonths, b.Rows, func(r *UsageRow) string { return r.UserID })
 }
 
-const (
-	monthInsert = `INSERT INTO usage_months (user_id, month, messages) VALUES ($1, $2, $3)
-		ON CONFLICT (user_id, month) DO UPDATE SET messages = usage_months.messages + excluded.messages`
-	appMonthInsert = `INSERT INTO usage_app_months (app_id, month, messages) VALUES ($1, $2, $3)
-		ON CONFLICT (app_id, month) DO UPDATE SET messages = usage_app_months.messages + excluded.messages`
+// eachOnce sorts rows by topic and hour, and adds up those that have both in common.
+func eachOnce(rows []UsageRow) []UsageRow {
+	slices.SortFunc(rows, func(a, b UsageRow) int { return cmp.Or(cmp.Compare(a.TopicID, b.TopicID), a.Hour.Compare(b.Hour)) })
+	once := rows[:0]
+	for i := range rows {
+		if last := len(once) - 1; last >= 0 && once[last].TopicID == rows[i].TopicID && once[last].Hour.Equal(rows[i].Hour) {
+			once[last].Add(rows[i].Usage)
+			continue
+		}
+		once = append(once, rows[i])
+	}
+	return once
+}
+
+// What is added to. Many topics are published to and have no subscribers, so there are no deliveries to be written down.
+var (
+	usageKey       = []string{"topic_id", "hour"}
+	usageOwners    = []string{"app_id", "user_id"}
+	addedHours     = upsert{table: "usage", key: usageKey, given: usageOwners, counted: usageNames}
+	addedUnlagged  = upsert{table: "usage", key: usageKey, given: usageOwners, counted: usageNames[:numUnlagged]}
+	addedMonths    = upsert{table: "usage_months", key: []string{"user_id", "month"}, counted: []string{"messages"}}
+	addedAppMonths = upsert{table: "usage_app_months", key: []string{"app_id", "month"}, counted: []string{"messages"}}
 )
 
+func (tx *Tx) addHours(rows []UsageRow) error {
+	lagged := slices.ContainsFunc(rows, func(r UsageRow) bool { return r.Lag != freshet.Lags{} })
+	statement, counts := &addedUnlagged, numUnlagged
+	if lagged {
+		statement, counts = &addedHours, len(usageNames)
+	}
+	all := make([][]any, len(rows))
+	for i := range rows {
+		r := &rows[i]
+		all[i] = append([]any{r.TopicID, millis(r.Hour), r.AppID, r.UserID}, counted(&r.Usage)[:counts]...)
+	}
+	return statement.run(tx, all)
+}
+
 // addMonths adds up the messages of each owner and month, and writes each sum once.
-func (tx *Tx) addMonths(insert string, rows []UsageRow, owner func(*UsageRow) string) error {
+func (tx *Tx) addMonths(to *upsert, rows []UsageRow, owner func(*UsageRow) string) error {
 	type key struct {
 		owner string
 		month int64
@@ -69,12 +98,11 @@ func (tx *Tx) addMonths(insert string, rows []UsageRow, owner func(*UsageRow) st
 		}
 	}
 	keys := slices.SortedFunc(maps.Keys(sums), func(a, b key) int { return cmp.Or(cmp.Compare(a.owner, b.owner), cmp.Compare(a.month, b.month)) })
-	for _, k := range keys {
-		if _, err := tx.writeAny(insert, k.owner, k.month, sums[k]); err != nil {
-			return err
-		}
+	all := make([][]any, len(keys))
+	for i, k := range keys {
+		all[i] = []any{k.owner, k.month, sums[k]}
 	}
-	return nil
+	return to.run(tx, all)
 }
 
 // PruneUsage forgets hours before the given one, and what nobody asks for any more.
@@ -191,7 +219,7 @@ type TopUsage struct {
 }
 
 // UsageOrders are what TopUsage can be ordered by.
-func UsageOrders() []string { return usageNames[:8] }
+func UsageOrders() []string { return usageNames[:numUnlagged] }
 
 // TopUsage returns those who used most of something in the span, most first. What is not written down yet is not among it.
 func (s *Store) TopUsage(ctx context.Context, by UsageBy, order string, span Span, limit int) ([]TopUsage, error) {
@@ -241,6 +269,9 @@ func (s *Store) ownedUsage(ctx context.Context, what, query, id string, span Spa
 	return found, err
 }
 
+// numUnlagged is how many of usageNames come before those of the histogram.
+const numUnlagged = 8
+
 // usageNames are the columns that count, in the order of counted and usageRow.dest.
 var usageNames = func() []string {
 	names := []string{"messages", "bytes", "full_bytes", "publications", "polls", "polls_not_modified", "polls_failed", "connected_ms"}
@@ -260,18 +291,14 @@ func counted(u *freshet.Usage) []any {
 
 // The statements about usage, made once from the names. Sums have casts because PostgreSQL's sums of BIGINT are of another type.
 var (
-	usageColumns = "u.hour" + eachUsage(func(name string, _ int) string { return ", u." + name })
-	usageSums    = "u.hour" + eachUsage(func(name string, _ int) string { return ", CAST(SUM(u." + name + ") AS BIGINT)" })
-	usageInsert  = "INSERT INTO usage (topic_id, hour, app_id, user_id" + eachUsage(func(name string, _ int) string { return ", " + name }) +
-		") VALUES ($1, $2, $3, $4" + eachUsage(func(_ string, i int) string { return ", $" + strconv.Itoa(i+5) }) +
-		") ON CONFLICT (topic_id, hour) DO UPDATE SET " +
-		strings.TrimPrefix(eachUsage(func(name string, _ int) string { return ", " + name + " = usage." + name + " + excluded." + name }), ", ")
+	usageColumns = "u.hour" + eachUsage(func(name string) string { return ", u." + name })
+	usageSums    = "u.hour" + eachUsage(func(name string) string { return ", CAST(SUM(u." + name + ") AS BIGINT)" })
 )
 
-func eachUsage(part func(name string, i int) string) string {
+func eachUsage(part func(name string) string) string {
 	var all strings.Builder
-	for i, name := range usageNames {
-		all.WriteString(part(name, i))
+	for _, name := range usageNames {
+		all.WriteString(part(name))
 	}
 	return all.String()
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -109,4 +110,31 @@ func TestNodesThatWriteTheSameUsageDoNotWaitInACircle(t *testing.T) {
 	nodes.Wait()
 	wantSame(t, tries.Load(), batches.Load())
 	wantSame(t, must(s.MonthMessages(t.Context(), []string{"user-0"}, freshet.Month(now)))(t)["user-0"], int64(4*10*8))
+}
+
+func TestManyRowsAtOnceAddUp(t *testing.T) {
+	forEachStore(t, func(t *testing.T, s *Store) {
+		const topics = 3*maxRows + 7
+		var rows []UsageRow
+		for i := range topics {
+			used := freshet.Usage{Messages: 1, Publications: 2}
+			if i > 2*maxRows {
+				used.Lag[3] = 1 // some statements have the columns of the histogram, and some do not
+			}
+			rows = append(rows, UsageRow{TopicID: fmt.Sprint(i), AppID: fmt.Sprint("app", i), UserID: fmt.Sprint("user", i%100),
+				UsageHour: freshet.UsageHour{Hour: now.Truncate(time.Hour), Usage: used}})
+		}
+		rows = append(rows, rows[0], rows[topics-1]) // as a node of another version may send them
+		for number := range int64(3) {
+			update(t, s, func(tx *Tx) error {
+				return tx.AddUsage(&UsageBatch{Writer: "w", Number: number + 1, At: now, Rows: slices.Clone(rows)})
+			})
+		}
+		want := freshet.Usage{Messages: 3 * int64(len(rows)), Publications: 6 * int64(len(rows))}
+		want.Lag[3] = 3 * int64(topics-2*maxRows-1+1)
+		got := must(s.Usage(t.Context(), Span{From: now.Add(-time.Hour), To: now.Add(time.Hour)}))(t)
+		wantSame(t, got, []freshet.UsageHour{{Hour: now.Truncate(time.Hour), Usage: want}})
+		months := must(s.MonthMessages(t.Context(), []string{"user0", "user1"}, freshet.Month(now)))(t)
+		wantSame(t, months, map[string]int64{"user0": 3 * 3, "user1": 3 * 2}) // 0, 100, and 0 again; 1, 101
+	})
 }

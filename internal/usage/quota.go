@@ -92,7 +92,7 @@ func (m *Meter) flushNear(now time.Time) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), nearTimeout)
 	defer cancel()
-	if err := m.flush(ctx, func(userID string) bool { return near[userID] }); err != nil {
+	if err := m.flush(ctx, selection{users: near, refresh: true}); err != nil {
 		m.log.Debug("usage near a quota could not be written down; it is kept for the next time", "err", err)
 	}
 }
@@ -316,20 +316,25 @@ func (m *Meter) tellSpent(now time.Time) {
 	}
 }
 
-// beginFlush and endFlush follow what moves from memory to the store. The caller holds flushing.
-func (m *Meter) beginFlush(match func(userID string) bool) {
+// beginFlush and endFlush follow what moves from memory to the store. The caller holds flushing, and folding during beginFlush.
+func (m *Meter) beginFlush(rows []store.UsageRow) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for of, a := range m.accounts {
-		if !match(of.userID) {
-			continue
+	if len(m.accounts) == 0 {
+		return
+	}
+	for i := range rows {
+		r := &rows[i]
+		for _, o := range []Owner{User(r.UserID), App(r.AppID, r.UserID)} {
+			if a := m.accounts[o]; a != nil && a.month.Equal(freshet.Month(r.Hour)) {
+				a.counted -= r.Messages
+				a.flushing += r.Messages
+			}
 		}
-		a.flushing += a.counted
-		a.counted = 0
 	}
 }
 
-func (m *Meter) endFlush(ctx context.Context, match func(userID string) bool) error {
+func (m *Meter) endFlush(ctx context.Context, which selection) error {
 	month := freshet.Month(time.Now())
 	var owners []Owner
 	m.mu.Lock()
@@ -337,7 +342,7 @@ func (m *Meter) endFlush(ctx context.Context, match func(userID string) bool) er
 		switch {
 		case !a.month.Equal(month):
 			delete(m.accounts, of) // a new month; whoever subscribes has it loaded
-		case match(of.userID) || a.flushing > 0:
+		case which.refresh && which.hasUser(of.userID) || a.flushing > 0:
 			owners = append(owners, of)
 		}
 	}

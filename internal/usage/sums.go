@@ -47,14 +47,26 @@ func (s *sums) add(at Place, hour time.Time, u freshet.Usage) {
 	row.Add(u)
 }
 
-// take returns everything of the accounts that match, and begins anew with them.
-func (s *sums) take(match func(userID string) bool) []store.UsageRow {
+// selection is a part of what was counted. The zero selection is everything.
+type selection struct {
+	step, steps int             // one of so many parts; steps is 0 for all
+	users       map[string]bool // nil: of all accounts
+	refresh     bool            // read what other nodes wrote of those accounts as well
+}
+
+func (w *selection) hasUser(id string) bool { return w.users == nil || w.users[id] }
+
+// take returns what is selected, and begins anew with it.
+func (s *sums) take(which selection) []store.UsageRow {
 	var all []store.UsageRow
 	for i := range s.bins {
+		if which.steps > 0 && i%which.steps != which.step {
+			continue
+		}
 		b := &s.bins[i]
 		b.mu.Lock()
 		for key, row := range b.rows {
-			if match(row.UserID) {
+			if which.hasUser(row.UserID) {
 				all = append(all, *row)
 				delete(b.rows, key)
 			}
@@ -62,6 +74,17 @@ func (s *sums) take(match func(userID string) bool) []store.UsageRow {
 		b.mu.Unlock()
 	}
 	return all
+}
+
+// len is how many rows there are.
+func (s *sums) len() (n int) {
+	for i := range s.bins {
+		b := &s.bins[i]
+		b.mu.Lock()
+		n += len(b.rows)
+		b.mu.Unlock()
+	}
+	return n
 }
 
 // each calls fn for every row. fn must not keep it.

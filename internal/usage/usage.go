@@ -129,7 +129,8 @@ func (m *Meter) Failures() uint64 { return m.failures.Load() }
 
 func (m *Meter) run() {
 	defer close(m.finished)
-	fold, flush, prune := time.NewTicker(foldEvery), time.NewTicker(m.every), time.NewTicker(pruneEvery)
+	fold, flush, prune := time.NewTicker(foldEvery), time.NewTicker(max(m.every/steps, 1)), time.NewTicker(pruneEvery)
+	var due schedule
 	defer fold.Stop()
 	defer flush.Stop()
 	defer prune.Stop()
@@ -144,7 +145,7 @@ func (m *Meter) run() {
 			m.tellSpent(now)
 		case <-flush.C:
 			ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
-			if err := m.Flush(ctx); err != nil && !freshet.IsLogged(err) {
+			if err := m.flushStep(ctx, &due); err != nil && !freshet.IsLogged(err) {
 				m.log.Warn("usage could not be written down; it is kept for the next time", "err", err)
 			}
 			cancel()
