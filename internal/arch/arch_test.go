@@ -24,7 +24,7 @@ var layers = []struct {
 }{
 	{"nouns", []string{"."}},
 	{"codecs", []string{"internal/jsonpatch", "internal/sse", "internal/histogram", "internal/plain"}},
-	{"system", []string{"internal/nowait", "internal/memory", "internal/loglimit", "internal/keyfile"}},
+	{"system", []string{"internal/wire", "internal/memory", "internal/loglimit", "internal/keyfile"}},
 	{"client", []string{"client", "internal/screen", "examples"}},
 	{"embedded servers", []string{"internal/grid/natsserver"}},
 	{"contracts", []string{"internal/grid"}},

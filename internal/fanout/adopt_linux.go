@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/freshet-io/freshet/internal/nowait"
+	"github.com/freshet-io/freshet/internal/wire"
 )
 
 // adopt hands a plain HTTP/1.1 connection to an event loop.
@@ -189,13 +189,13 @@ func appendDate(b []byte) []byte {
 func sendParts(fd int, head, body []byte) (int, syscall.Errno) {
 	// Small beginnings go out in one piece; for long ones a second call costs less than copying.
 	if len(body) > 0 && len(body) <= 4<<10 {
-		return nowait.Write(fd, append(head, body...))
+		return wire.WriteNow(fd, append(head, body...))
 	}
-	n, err := nowait.Write(fd, head)
+	n, err := wire.WriteNow(fd, head)
 	if err != 0 || n < len(head) || len(body) == 0 {
 		return n, err
 	}
-	m, err := nowait.Write(fd, body)
+	m, err := wire.WriteNow(fd, body)
 	return n + m, err
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/freshet-io/freshet/internal/nowait"
+	"github.com/freshet-io/freshet/internal/wire"
 )
 
 // answer is what the handler of a plain request writes to: a stream, to which Serve hands the connection, or a short answer that
@@ -57,7 +57,7 @@ func (a *answer) finish() {
 		return
 	}
 	if a.complete {
-		_, _ = nowait.Write(fd, a.bytes())
+		_, _ = wire.WriteNow(fd, a.bytes())
 	}
 	unix.Close(fd)
 	a.addresses.release(a.permit)

@@ -3,7 +3,7 @@ package fanout
 import (
 	"golang.org/x/sys/unix"
 
-	"github.com/freshet-io/freshet/internal/nowait"
+	"github.com/freshet-io/freshet/internal/wire"
 )
 
 // conn is one subscriber. There may be a hundred thousand of them, so it holds nothing that can be looked up, and its fields are in an
@@ -133,7 +133,7 @@ func (l *loop) finish(c *conn, final []byte) {
 
 // write hands bytes to the kernel, as many as it takes. It drops the subscriber and returns false if the connection is broken.
 func (l *loop) write(c *conn, b []byte) (n int, ok bool) {
-	n, err := nowait.Write(int(c.fd), b)
+	n, err := wire.WriteNow(int(c.fd), b)
 	if err != 0 && err != unix.EAGAIN && err != unix.EINTR {
 		l.drop(c)
 		return 0, false

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/freshet-io/freshet/internal/nowait"
+	"github.com/freshet-io/freshet/internal/wire"
 	"github.com/freshet-io/freshet/internal/plain"
 )
 
@@ -120,7 +120,7 @@ func (d *desk) takeIn() {
 
 // receive reads what a connection has said so far. It returns false if it is gone.
 func (d *desk) receive(a *arrival) bool {
-	n, errno := nowait.Read(a.fd, d.buf[:])
+	n, errno := wire.ReadNow(a.fd, d.buf[:])
 	switch {
 	case errno == unix.EAGAIN || errno == unix.EINTR:
 		n = 0 // whoever answers it will wait

@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/freshet-io/freshet/internal/nowait"
+	"github.com/freshet-io/freshet/internal/wire"
 )
 
 // BenchmarkMetering is what counting and measuring add to one write to a subscriber, and BenchmarkWrite beside it is what the
@@ -59,7 +59,7 @@ func BenchmarkWrite(b *testing.B) {
 	defer unix.Close(pair[1])
 	frame, sink := make([]byte, 300), make([]byte, 1<<20)
 	for b.Loop() {
-		if n, errno := nowait.Write(pair[0], frame); errno != 0 || n < len(frame) {
+		if n, errno := wire.WriteNow(pair[0], frame); errno != 0 || n < len(frame) {
 			b.StopTimer()
 			for {
 				if n, err := unix.Read(pair[1], sink); n <= 0 || err != nil {

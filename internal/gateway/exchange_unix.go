@@ -7,7 +7,7 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/freshet-io/freshet/internal/nowait"
+	"github.com/freshet-io/freshet/internal/wire"
 )
 
 // exchange sends the request and waits for the answer, in one go: whatever the system is asked on the way, the lock and the
@@ -53,7 +53,7 @@ func (c *straightConn) sendNow(fd int) bool {
 		c.failed = errUnasked
 		return false
 	}
-	n, err := nowait.Write(fd, c.request)
+	n, err := wire.WriteNow(fd, c.request)
 	c.request = c.request[n:]
 	if err != 0 && err != syscall.EAGAIN && err != syscall.EINTR {
 		c.failed = os.NewSyscallError("write", err)
@@ -63,7 +63,7 @@ func (c *straightConn) sendNow(fd int) bool {
 
 func readNow(fd int, p []byte) (int, syscall.Errno) {
 	for {
-		if n, err := nowait.Read(fd, p); err != syscall.EINTR {
+		if n, err := wire.ReadNow(fd, p); err != syscall.EINTR {
 			return n, err
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/freshet-io/freshet/internal/nowait"
+	"github.com/freshet-io/freshet/internal/wire"
 )
 
 const canPeek = true
@@ -30,12 +30,12 @@ func peek(fd uintptr) (gone, wait bool) {
 
 // readNow reads what is there. If there is nothing yet, the reader has to wait.
 func readNow(fd uintptr, p []byte) (n int, wait bool, err error) {
-	return try("read", nowait.Read, fd, p)
+	return try("read", wire.ReadNow, fd, p)
 }
 
 // writeNow writes what there is room for. If there is none, the writer has to wait.
 func writeNow(fd uintptr, p []byte) (n int, wait bool, err error) {
-	return try("write", nowait.Write, fd, p)
+	return try("write", wire.WriteNow, fd, p)
 }
 
 func try(name string, call func(int, []byte) (int, syscall.Errno), fd uintptr, p []byte) (n int, wait bool, err error) {

@@ -1,4 +1,4 @@
-package nowait
+package wire
 
 import (
 	"runtime"
@@ -8,13 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Read reads what is there, at most len(p) bytes. 0 bytes mean that the other side will send no more.
-func Read(fd int, p []byte) (int, syscall.Errno) {
+// ReadNow reads what is there, at most len(p) bytes. 0 bytes mean that the other side will send no more.
+func ReadNow(fd int, p []byte) (int, syscall.Errno) {
 	return transfer(unix.SYS_RECVFROM, fd, p, unix.MSG_DONTWAIT)
 }
 
-// Write writes what there is room for, perhaps less than p. A connection that is broken is an error and no signal.
-func Write(fd int, p []byte) (int, syscall.Errno) {
+// WriteNow writes what there is room for, perhaps less than p. A connection that is broken is an error and no signal.
+func WriteNow(fd int, p []byte) (int, syscall.Errno) {
 	return transfer(unix.SYS_SENDTO, fd, p, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 }
 

@@ -1,6 +1,6 @@
 //go:build unix
 
-package nowait
+package wire
 
 import (
 	"bytes"
@@ -50,30 +50,30 @@ func soon(t *testing.T, call func() (int, syscall.Errno)) (int, syscall.Errno) {
 	return 0, 0
 }
 
-func TestRead(t *testing.T) {
+func TestReadNow(t *testing.T) {
 	fd, other := pair(t)
 	p := make([]byte, 8)
-	if n, err := Read(fd, p); n != 0 || err != syscall.EAGAIN {
+	if n, err := ReadNow(fd, p); n != 0 || err != syscall.EAGAIN {
 		t.Fatalf("silence is %d, %v", n, err)
 	}
 	if _, err := other.Write([]byte("freshet")); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := soon(t, func() (int, syscall.Errno) { return Read(fd, p) }); err != 0 || string(p[:n]) != "freshet" {
+	if n, err := soon(t, func() (int, syscall.Errno) { return ReadNow(fd, p) }); err != 0 || string(p[:n]) != "freshet" {
 		t.Fatalf("got %q, %v", p[:n], err)
 	}
 	other.Close()
-	if n, err := soon(t, func() (int, syscall.Errno) { return Read(fd, p) }); n != 0 || err != 0 {
+	if n, err := soon(t, func() (int, syscall.Errno) { return ReadNow(fd, p) }); n != 0 || err != 0 {
 		t.Fatalf("the end is %d, %v", n, err)
 	}
 }
 
-func TestWrite(t *testing.T) {
+func TestWriteNow(t *testing.T) {
 	fd, other := pair(t)
 	frame := bytes.Repeat([]byte("freshet "), 8<<10)
 	sent := 0
 	for {
-		n, err := Write(fd, frame[sent%8:])
+		n, err := WriteNow(fd, frame[sent%8:])
 		if err == syscall.EAGAIN {
 			break
 		}
@@ -101,11 +101,18 @@ func TestWrite(t *testing.T) {
 	other.Close()
 	// The first one may still be taken. A signal would end the test.
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		if _, err := Write(fd, frame); err == syscall.EPIPE || err == syscall.ECONNRESET {
+		if _, err := WriteNow(fd, frame); err == syscall.EPIPE || err == syscall.ECONNRESET {
 			return
 		}
 		if time.Now().After(deadline) {
 			t.Fatal("a broken connection takes everything")
 		}
 	}
+}
+
+// hasInput reports whether there is something to be read.
+func hasInput(t *testing.T, fd uintptr) bool {
+	t.Helper()
+	_, _, err := syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK)
+	return err != syscall.EAGAIN
 }
