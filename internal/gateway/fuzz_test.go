@@ -2,15 +2,10 @@ package gateway
 
 import (
 	"bytes"
-	"io"
 	"net/http"
 )
 
-type readCloser struct{ io.Reader }
-
-func (readCloser) Close() error { return nil }
-
-// recorder is a response that a fuzz target looks at.
+// recorder is a response that a test looks at.
 type recorder struct {
 	header http.Header
 	status int

@@ -1,9 +1,9 @@
 // Package gateway is the front door on one address: it sends each request to the API it names, and runs that API's
 // plugins first. The platform's own APIs are answered in process or by another one; registered APIs are forwarded to
-// their upstreams. The administration registers them.
+// their upstreams. It knows nothing of how they are registered.
 //
 // It routes by whole segments and never cleans a path: what it matches is what it forwards. It does not balance load,
-// retry or cache. What is registered is kept in the store; requests are answered from an immutable table in memory that
+// retry or cache. What is registered comes from the registry; requests are answered from an immutable table in memory that
 // is replaced when a notice says so, and at least looked at every second. Everything is safe for concurrent use.
 package gateway
 
@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/freshet-io/freshet/internal/httpkit"
+	"github.com/freshet-io/freshet/internal/registry"
 )
 
 // API is one of the platform's own APIs in one major version.
@@ -36,7 +37,7 @@ type Options struct {
 	APIs    []API          // those that are answered in this process
 	Remote  []Remote       // those that another process answers
 	Counter httpkit.Counter
-	Barred  Barred // no upstream leads there
+	Barred  registry.Barred // no upstream leads there
 
 	Timeouts Timeouts
 	Now      func() time.Time // nil = time.Now

@@ -22,6 +22,8 @@ import (
 
 	"github.com/freshet-io/freshet/internal/grid/memory"
 	"github.com/freshet-io/freshet/internal/httpkit"
+	"github.com/freshet-io/freshet/internal/kong"
+	"github.com/freshet-io/freshet/internal/registry"
 	"github.com/freshet-io/freshet/internal/store"
 )
 
@@ -59,7 +61,7 @@ type world struct {
 	store    *store.Store
 	grid     *memory.Grid
 	gateway  *Gateway
-	registry *Registry
+	follower *Follower
 	front    *httptest.Server // the gateway listener
 	desk     *httpkit.Desk    // of the last listener that has one
 	admin    *httptest.Server
@@ -131,12 +133,14 @@ func newNode(t testing.TB, s *store.Store, counters *memory.Grid, change ...func
 		t.Fatal(err)
 	}
 	t.Cleanup(w.gateway.Close)
-	if w.registry, err = Follow(t.Context(), w.gateway, s, counters, log); err != nil {
+	registrations := registry.New(s, counters, registry.Options{Log: log})
+	if w.follower, err = Follow(t.Context(), w.gateway, registrations, counters, log); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(w.registry.Close)
+	t.Cleanup(w.follower.Close)
+	registrations.Follow(w.follower)
 	w.front = w.listen(os.Getenv(noDesk) == "", w.gateway)
-	w.admin = httptest.NewServer(NewAdministration(s, w.registry, "test", log))
+	w.admin = httptest.NewServer(kong.New(kong.Options{Registry: registrations, Version: "test", Log: log}))
 	t.Cleanup(w.admin.Close)
 	return w
 }

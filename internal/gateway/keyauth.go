@@ -7,39 +7,21 @@ import (
 	"strings"
 
 	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/registry"
 )
 
-// key-auth asks for a consumer's key, in the query or in a header.
-var _ = attachable(kind{
-	name:     "key-auth",
-	priority: 1000,
-	schema: schema{
-		NoConsumer: true,
-		Fields: map[string]field{
-			"key_names":        {Type: typeList, Required: true, Default: []string{"apikey"}, check: checkKeyNames},
-			"hide_credentials": {Type: typeFlag, Default: false},
-		},
-	},
-	configure: func(c config, _ *Gateway) (plugin, error) {
-		p := &keyAuth{hide: c.flag("hide_credentials")}
-		for _, name := range c.list("key_names") {
-			p.names = append(p.names, keyName{query: name, header: http.CanonicalHeaderKey(name)})
-		}
-		return p, nil
-	},
-})
-
-func checkKeyNames(v any) string {
-	list, _ := v.([]string)
-	if len(list) == 0 || slices.Contains(list, "") {
-		return "key_names is required"
-	}
-	return ""
-}
-
+// keyAuth asks for a consumer's key, in the query or in a header.
 type keyAuth struct {
 	names []keyName
 	hide  bool
+}
+
+func newKeyAuth(c registry.Config, _ *Gateway) (plugin, error) {
+	p := &keyAuth{hide: c.Flag("hide_credentials")}
+	for _, name := range c.List("key_names") {
+		p.names = append(p.names, keyName{query: name, header: http.CanonicalHeaderKey(name)})
+	}
+	return p, nil
 }
 
 // keyName is one name of the key, as it is spelled in each place.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/httpkit"
+	"github.com/freshet-io/freshet/internal/registry"
 )
 
 // plugin is one configured plugin of one API. It is safe for concurrent use.
@@ -20,41 +21,16 @@ type plugin interface {
 	access(x *exchange) *answer
 }
 
-// kind is a plugin that can be attached. Each has a file of its own, which holds all of it.
-type kind struct {
-	name string
-	// priority says when it runs on a request: the highest first, in the dialect's numbers. What limits or lists consumers
-	// comes below key-auth, which finds out who they are.
-	priority int
-	schema   schema
-	// configure makes a plugin from a configuration that fits the schema. It may be called for every request to the
-	// administration, so it must not start anything.
-	configure func(c config, g *Gateway) (plugin, error)
-}
+// maker makes a plugin run from a configuration that fits its schema.
+type maker func(c registry.Config, g *Gateway) (plugin, error)
 
-// kinds has every plugin, in the order in which they run.
-var kinds []*kind
-
-// attachable adds a plugin. It is for the variables of this package, which are there before anything reads kinds.
-func attachable(k kind) *kind {
-	kinds = append(kinds, &k)
-	slices.SortFunc(kinds, func(a, b *kind) int { return b.priority - a.priority })
-	return &k
-}
-
-func kindNamed(name string) *kind {
-	if i := slices.IndexFunc(kinds, func(k *kind) bool { return k.name == name }); i >= 0 {
-		return kinds[i]
-	}
-	return nil
-}
-
-func kindNames() []string {
-	names := make([]string, len(kinds))
-	for i, k := range kinds {
-		names[i] = k.name
-	}
-	return names
+// makers has one for every kind of plugin that the registry knows.
+var makers = map[string]maker{
+	"cors":                  newCORS,
+	"key-auth":              newKeyAuth,
+	"ip-restriction":        newIPRestriction,
+	"request-size-limiting": newRequestSize,
+	"rate-limiting":         newRateLimiting,
 }
 
 // exchange is one request on its way through the plugins of its API. It belongs to the request's goroutine.
@@ -195,19 +171,19 @@ func (unusable) access(*exchange) *answer {
 // compile makes the plugins of one API.
 func (g *Gateway) compile(all []*freshet.Plugin) []slot {
 	var slots []slot
-	for _, k := range kinds {
+	for _, name := range registry.KindNames() {
 		var s slot
 		for _, p := range all {
-			if p.Name != k.name || !p.Enabled {
+			if p.Name != name || !p.Enabled {
 				continue
 			}
-			s.add(p.ConsumerID, g.instance(k, p))
+			s.add(p.ConsumerID, g.instance(p))
 		}
 		if s.general != nil || s.byConsumer != nil {
 			slots = append(slots, s)
 		}
 	}
-	if slices.ContainsFunc(all, func(p *freshet.Plugin) bool { return p.Enabled && kindNamed(p.Name) == nil }) {
+	if slices.ContainsFunc(all, func(p *freshet.Plugin) bool { return p.Enabled && makers[p.Name] == nil }) {
 		slots = append([]slot{{general: unusable{}}}, slots...)
 	}
 	return slots
@@ -224,12 +200,12 @@ func (s *slot) add(consumerID string, p plugin) {
 	s.byConsumer[consumerID] = p
 }
 
-func (g *Gateway) instance(k *kind, p *freshet.Plugin) plugin {
-	var c config
+func (g *Gateway) instance(p *freshet.Plugin) plugin {
+	var c registry.Config
 	err := json.Unmarshal(p.Config, &c)
 	if err == nil {
 		var made plugin
-		if made, err = k.configure(c, g); err == nil {
+		if made, err = makers[p.Name](c, g); err == nil {
 			return made
 		}
 	}

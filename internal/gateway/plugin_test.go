@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/registry"
 	"github.com/freshet-io/freshet/internal/store"
 )
 
@@ -210,7 +211,7 @@ func TestRateLimitsAreExactUnderConcurrencyAndPerConsumer(t *testing.T) {
 	w.must("POST", "/consumers", "username", "eve")
 	w.must("POST", "/consumers/bob/key-auth", "key", "bob")
 	w.must("POST", "/consumers/eve/key-auth", "key", "eve")
-	if err := other.registry.catchUp(t.Context(), 0); err != nil {
+	if err := other.follower.CatchUp(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
 	burst := func(key string) (passed int64) {
@@ -355,10 +356,34 @@ func TestAnAPIWithAPluginOfTheFutureRefusesEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.registry.catchUp(t.Context(), 0); err != nil {
+	if err := w.follower.CatchUp(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
 	if a := w.call("GET", "/quote"); a.status != http.StatusServiceUnavailable {
 		t.Errorf("answers %d %s", a.status, a.body)
+	}
+}
+
+func TestEveryKindOfPluginCanRun(t *testing.T) {
+	names := registry.KindNames()
+	for _, name := range names {
+		if makers[name] == nil {
+			t.Errorf("%s can be registered, but not run", name)
+		}
+	}
+	if len(makers) != len(names) {
+		t.Errorf("%d kinds can be run, %d registered", len(makers), len(names))
+	}
+}
+
+func TestEveryPeriodCanBeConfigured(t *testing.T) {
+	fields := registry.SchemaOf("rate-limiting").Fields
+	for _, p := range periods {
+		if _, known := fields[p.name]; !known {
+			t.Errorf("%s cannot be configured", p.name)
+		}
+	}
+	if len(fields) != len(periods) {
+		t.Errorf("%d can be configured, %d are counted", len(fields), len(periods))
 	}
 }

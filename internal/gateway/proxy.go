@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/registry"
 )
 
 // Timeouts say how patient the gateway is with upstreams. A response under way may take as long as it likes: it may be
@@ -35,7 +36,7 @@ const (
 )
 
 // newTransport speaks HTTP to upstreams. It does not touch bodies: what is compressed stays compressed.
-func newTransport(t Timeouts, barred Barred) *http.Transport {
+func newTransport(t Timeouts, barred registry.Barred) *http.Transport {
 	if t.Connect <= 0 {
 		t.Connect = 5 * time.Second
 	}
@@ -43,7 +44,7 @@ func newTransport(t Timeouts, barred Barred) *http.Transport {
 		t.Response = time.Minute
 	}
 	return &http.Transport{
-		DialContext:            (&net.Dialer{Timeout: t.Connect, KeepAlive: 30 * time.Second, Control: barred.control}).DialContext,
+		DialContext:            (&net.Dialer{Timeout: t.Connect, KeepAlive: 30 * time.Second, Control: barred.Control}).DialContext,
 		TLSHandshakeTimeout:    t.Connect,
 		ResponseHeaderTimeout:  t.Response,
 		ExpectContinueTimeout:  time.Second,

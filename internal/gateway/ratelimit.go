@@ -2,12 +2,12 @@ package gateway
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/freshet-io/freshet/internal/httpkit"
+	"github.com/freshet-io/freshet/internal/registry"
 )
 
 // period is a window of the clock, in UTC: every second, minute, … has a counter of its own.
@@ -34,52 +34,7 @@ var periods = [...]period{
 		func(b time.Time) time.Time { return b.AddDate(1, 0, 0) }},
 }
 
-// rate-limiting limits how often a consumer, or an address where nobody is known, may call an API.
-var _ = attachable(kind{
-	name:     "rate-limiting",
-	priority: 900,
-	schema: schema{
-		Fields: map[string]field{
-			"second": {Type: typeNumber}, "minute": {Type: typeNumber}, "hour": {Type: typeNumber},
-			"day": {Type: typeNumber}, "month": {Type: typeNumber}, "year": {Type: typeNumber},
-		},
-		check: checkLimits,
-	},
-	configure: func(c config, g *Gateway) (plugin, error) {
-		p := &rateLimiting{counter: g.counter, now: g.now}
-		for _, w := range periods {
-			if n, ok := c.number(w.name); ok {
-				p.limits = append(p.limits, limit{period: w, most: n, mostText: []string{itoa(n)},
-					limitHeader: "X-RateLimit-Limit-" + w.name, remainingHeader: "X-RateLimit-Remaining-" + w.name})
-			}
-		}
-		return p, nil
-	},
-})
-
-func checkLimits(c config) string {
-	given := false
-	for i, w := range periods {
-		n, ok := c.number(w.name)
-		if !ok {
-			continue
-		}
-		given = true
-		if n <= 0 {
-			return fmt.Sprintf("Value for %s must be greater than zero", w.name)
-		}
-		for _, longer := range periods[i+1:] {
-			if m, ok := c.number(longer.name); ok && m < n {
-				return fmt.Sprintf("The limit for %s cannot be lower than the limit for %s", longer.name, w.name)
-			}
-		}
-	}
-	if !given {
-		return "You need to set at least one limit: second, minute, hour, day, month, year"
-	}
-	return ""
-}
-
+// rateLimiting limits how often a consumer, or an address where nobody is known, may call an API.
 type rateLimiting struct {
 	limits  []limit // the shortest period first
 	counter httpkit.Counter
@@ -91,6 +46,17 @@ type limit struct {
 	most                         int64
 	mostText                     []string
 	limitHeader, remainingHeader string
+}
+
+func newRateLimiting(c registry.Config, g *Gateway) (plugin, error) {
+	p := &rateLimiting{counter: g.counter, now: g.now}
+	for _, w := range periods {
+		if n, ok := c.Number(w.name); ok {
+			p.limits = append(p.limits, limit{period: w, most: n, mostText: []string{itoa(n)},
+				limitHeader: "X-RateLimit-Limit-" + w.name, remainingHeader: "X-RateLimit-Remaining-" + w.name})
+		}
+	}
+	return p, nil
 }
 
 var tooManyAnswer = &answer{status: http.StatusTooManyRequests, message: "API rate limit exceeded"}

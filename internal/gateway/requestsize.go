@@ -3,34 +3,17 @@ package gateway
 import (
 	"net/http"
 	"strings"
+
+	"github.com/freshet-io/freshet/internal/registry"
 )
 
-// request-size-limiting bounds request bodies.
-var _ = attachable(kind{
-	name:     "request-size-limiting",
-	priority: 950,
-	schema: schema{
-		Fields: map[string]field{
-			"allowed_payload_size": {Type: typeNumber, Default: int64(128), check: checkPayloadSize}, // megabytes
-		},
-	},
-	configure: func(c config, _ *Gateway) (plugin, error) {
-		n, _ := c.number("allowed_payload_size")
-		return requestSize(n << 20), nil
-	},
-})
-
-const maxPayload = 1 << 30 // megabytes: more would overflow, and is no limit
-
-func checkPayloadSize(v any) string {
-	if n, _ := v.(int64); n <= 0 || n > maxPayload {
-		return "allowed_payload_size must be greater than zero"
-	}
-	return ""
-}
-
-// requestSize is a number of bytes.
+// requestSize bounds request bodies, by a number of bytes.
 type requestSize int64
+
+func newRequestSize(c registry.Config, _ *Gateway) (plugin, error) {
+	megabytes, _ := c.Number("allowed_payload_size")
+	return requestSize(megabytes << 20), nil
+}
 
 const tooLargeText = "Request size limit exceeded"
 

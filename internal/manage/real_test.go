@@ -5,21 +5,13 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/freshet-io/freshet/internal/gateway"
+	"github.com/freshet-io/freshet/internal/kong"
+	"github.com/freshet-io/freshet/internal/registry"
 )
 
 type realGateway struct{ http.Handler }
 
-func administrationOf(t *testing.T, s *server) http.Handler {
-	g, err := gateway.New(gateway.Options{Log: slog.New(slog.DiscardHandler), Counter: s.grid})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(g.Close)
-	r, err := gateway.Follow(t.Context(), g, s.store, s.grid, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(r.Close)
-	return gateway.NewAdministration(s.store, r, "test", slog.New(slog.DiscardHandler))
+func administrationOf(_ *testing.T, s *server) http.Handler {
+	log := slog.New(slog.DiscardHandler)
+	return kong.New(kong.Options{Registry: registry.New(s.store, s.grid, registry.Options{Log: log}), Version: "test", Log: log})
 }

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")

@@ -16,9 +16,11 @@ import (
 	"github.com/freshet-io/freshet/internal/gateway"
 	"github.com/freshet-io/freshet/internal/grid/natsserver"
 	"github.com/freshet-io/freshet/internal/httpkit"
+	"github.com/freshet-io/freshet/internal/kong"
 	"github.com/freshet-io/freshet/internal/manage"
 	"github.com/freshet-io/freshet/internal/poll"
 	"github.com/freshet-io/freshet/internal/publish"
+	"github.com/freshet-io/freshet/internal/registry"
 	"github.com/freshet-io/freshet/internal/router"
 	"github.com/freshet-io/freshet/internal/settings"
 	"github.com/freshet-io/freshet/internal/store"
@@ -57,13 +59,15 @@ type parts struct {
 	tester     *poll.Tester // nil without the manage role
 	publisher  *publish.API
 	gateway    *gateway.Gateway
-	registry   *gateway.Registry // nil without the gateway role
+	registry   *registry.Registry // nil without the roles gateway and manage
+	follower   *gateway.Follower  // nil without the gateway role
 
 	administration later // of the gateway
 
 	quiet []func() // end the answers to other nodes
 
-	stopReviews func() // ends the interest of storage in notices
+	stopReviews   func() // ends the interest of storage in notices
+	stopFollowing func() // ends the interest of the follower in changes
 }
 
 // answer begins to answer what other nodes ask, as far as the roles of this one can.
@@ -226,6 +230,15 @@ func (p *parts) openCatalog(ctx context.Context) (err error) {
 	return err
 }
 
+func (p *parts) openRegistry(context.Context) error {
+	o := registry.Options{Barred: p.barred(), Log: p.log}
+	if p.reads() {
+		o.Writer = writer{p.grid}
+	}
+	p.registry = registry.New(p.store, p.grid, o)
+	return nil
+}
+
 // openGateway makes what the gateway listener answers: the APIs whose roles are here and, with the role of that name,
 // everything that is registered.
 func (p *parts) openGateway(ctx context.Context) error {
@@ -242,23 +255,21 @@ func (p *parts) openGateway(ctx context.Context) error {
 	if p.gateway, err = gateway.New(o); err != nil || !p.settings.Has(settings.RoleGateway) {
 		return err
 	}
-	if p.registry, err = gateway.Follow(ctx, p.gateway, p.store, p.grid, p.log); err != nil {
+	if p.follower, err = gateway.Follow(ctx, p.gateway, p.registry, p.grid, p.log); err != nil {
 		return err
 	}
-	administration := http.Handler(gateway.NewAdministration(p.store, p.registry, p.version, p.log).Bar(p.barred()))
-	if p.reads() {
-		administration = &remoteAdministration{local: administration, writer: writer{p.grid}, log: p.log}
-	}
-	p.administration.set(httpkit.Finish(administration))
+	p.stopFollowing = p.registry.Follow(p.follower)
+	node := gatewayNode{p.follower, p.gateway}
+	p.administration.set(httpkit.Finish(kong.New(kong.Options{Registry: p.registry, Node: node, Version: p.version, Log: p.log})))
 	return nil
 }
 
 // barred is where no upstream of the gateway may lead: in production, to the administration listener.
-func (p *parts) barred() gateway.Barred {
+func (p *parts) barred() registry.Barred {
 	if p.settings.Environment != settings.Production {
-		return gateway.Barred{}
+		return registry.Barred{}
 	}
-	return gateway.Bar(p.ports.admin.Addr())
+	return registry.Bar(p.ports.admin.Addr())
 }
 
 // gatewayAdministration is for admins of the management API; nil where the gateway is elsewhere.
@@ -270,8 +281,9 @@ func (p *parts) gatewayAdministration() http.Handler {
 }
 
 func (p *parts) closeGateway(context.Context) error {
-	if p.registry != nil {
-		p.registry.Close()
+	if p.follower != nil {
+		p.stopFollowing()
+		p.follower.Close()
 	}
 	p.gateway.Close()
 	if p.tester != nil {

@@ -7,11 +7,12 @@ type part string
 
 // The parts below the roles.
 const (
-	partStore   part = "store"
-	partGrid    part = "grid"
-	partCatalog part = "catalog"
-	partRouter  part = "router"
-	partUsage   part = "usage"
+	partStore    part = "store"
+	partGrid     part = "grid"
+	partCatalog  part = "catalog"
+	partRouter   part = "router"
+	partUsage    part = "usage"
+	partRegistry part = "registry"
 
 	partPoller     part = "poller"
 	partSubscriber part = "subscriber"
@@ -29,12 +30,12 @@ var roles = map[settings.Role]role{
 	settings.RoleGateway: {
 		// Routes registered APIs, and their administration on the admin listener.
 		gatewayListener: true,
-		parts:           []part{partStore, partGrid, partCatalog},
+		parts:           []part{partStore, partGrid, partCatalog, partRegistry},
 	},
 	settings.RoleManage: {
 		// The management API, /api/v1.
 		gatewayListener: true,
-		parts:           []part{partStore, partGrid, partCatalog, partRouter, partUsage},
+		parts:           []part{partStore, partGrid, partCatalog, partRegistry, partRouter, partUsage},
 	},
 	settings.RolePublish: {
 		// The publishing API, /publish/v1.

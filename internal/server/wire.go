@@ -84,6 +84,7 @@ func wire(o *Options, edition freshet.Edition, p *ports, r *readiness, failed ch
 		{partUsage, stage{start: parts.openUsage, stop: parts.closeUsage}},
 		{partRouter, stage{start: parts.openRouter, stop: func(context.Context) error { return parts.router.Close() }}},
 		{partCatalog, stage{start: parts.openCatalog, stop: func(context.Context) error { parts.catalog.Close(); return nil }}},
+		{partRegistry, stage{start: parts.openRegistry}},
 		{partPoller, stage{start: parts.openPoller, stop: func(context.Context) error { return parts.poller.Close() }}},
 		{partSubscriber, stage{start: parts.openSubscriber, stop: parts.closeSubscriber}},
 	} {

@@ -1,18 +1,12 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"io"
-	"log/slog"
-	"net/http"
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/catalog"
-	"github.com/freshet-io/freshet/internal/gateway"
 	"github.com/freshet-io/freshet/internal/grid"
-	"github.com/freshet-io/freshet/internal/httpkit"
 	"github.com/freshet-io/freshet/internal/store"
 	"github.com/freshet-io/freshet/internal/usage"
 )
@@ -27,7 +21,6 @@ const (
 	askProvision  = "write-topic"
 	askBuiltInApp = "write-built-in-app"
 	askRetire     = "write-retired"
-	askAdminister = "write-registration"
 )
 
 // writer has others write.
@@ -86,74 +79,10 @@ func (p *parts) answerWriters() (stop func()) {
 			return done{}, p.catalog.Retire(ctx, topicID, func(ctx context.Context) (bool, error) { return p.grid.Present(ctx, topicID) })
 		}),
 	}
-	administration := gateway.NewWriter(p.store, p.grid, p.version, p.log).Bar(p.barred())
-	stops = append(stops, answerTo(p.grid, askAdminister, func(ctx context.Context, q registration) (registered, error) {
-		return q.serve(ctx, administration), nil
-	}))
+	stops = append(stops, answerRegistrations(p.grid, p.registry)...)
 	return func() {
 		for _, stop := range stops {
 			stop()
 		}
 	}
-}
-
-// registration is a request to the gateway's administration that another process makes, and registered its answer.
-type (
-	registration struct {
-		Method, Target, ContentType string
-		Body                        []byte
-	}
-	registered struct {
-		Status int
-		Header http.Header
-		Body   []byte
-	}
-)
-
-func (q *registration) serve(ctx context.Context, h http.Handler) registered {
-	r, err := http.NewRequestWithContext(ctx, q.Method, q.Target, bytes.NewReader(q.Body))
-	if err != nil {
-		return registered{Status: http.StatusBadRequest}
-	}
-	r.Header.Set("Content-Type", q.ContentType)
-	a := httpkit.NewAnswer()
-	h.ServeHTTP(a, r)
-	return registered{Status: a.Status, Header: a.Header(), Body: a.Body.Bytes()}
-}
-
-// remoteAdministration answers questions about what is registered, and has changes made by a process that may write.
-type remoteAdministration struct {
-	local  http.Handler
-	writer writer
-	log    *slog.Logger
-}
-
-// maxRegistration is more than any registration takes.
-const maxRegistration = 256 << 10
-
-// ServeHTTP implements http.Handler.
-func (a *remoteAdministration) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions {
-		a.local.ServeHTTP(w, r)
-		return
-	}
-	httpkit.Serve(a.log, a.forward).ServeHTTP(w, r)
-}
-
-func (a *remoteAdministration) forward(w http.ResponseWriter, r *http.Request) error {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRegistration))
-	if err != nil {
-		return freshet.Wrap(freshet.TooLarge, err, "The request is too large")
-	}
-	var answer registered
-	q := registration{r.Method, r.URL.RequestURI(), r.Header.Get("Content-Type"), body}
-	if err := a.writer.ask(r.Context(), askAdminister, q, &answer); err != nil {
-		return err
-	}
-	for name, values := range answer.Header {
-		w.Header()[name] = values
-	}
-	w.WriteHeader(answer.Status)
-	_, err = w.Write(answer.Body)
-	return err
 }

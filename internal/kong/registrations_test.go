@@ -1,4 +1,4 @@
-package gateway
+package kong
 
 import (
 	"encoding/json"

@@ -12,6 +12,7 @@ import (
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/grid"
 	"github.com/freshet-io/freshet/internal/grid/memory"
+	"github.com/freshet-io/freshet/internal/registry"
 	"github.com/freshet-io/freshet/internal/store"
 )
 
@@ -61,7 +62,7 @@ func TestALostNoticeIsMadeGood(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Close)
-	r, err := Follow(t.Context(), g, w.store, deaf{w.grid}, slog.New(slog.DiscardHandler))
+	r, err := Follow(t.Context(), g, registry.New(w.store, w.grid, registry.Options{}), deaf{w.grid}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

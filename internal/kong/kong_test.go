@@ -1,9 +1,11 @@
-package gateway
+package kong
 
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strings"
@@ -321,7 +323,7 @@ func TestMultipartFormsAreRead(t *testing.T) {
 	if a := w.administerBody("POST", "/consumers", "text/plain", "username=eve"); a.status != http.StatusUnsupportedMediaType {
 		t.Errorf("got %d %s", a.status, a.body)
 	}
-	if a := w.administerBody("POST", "/consumers", "application/json", `{"username":"`+strings.Repeat("x", maxAdminBody)+`"}`); a.status != http.StatusRequestEntityTooLarge {
+	if a := w.administerBody("POST", "/consumers", "application/json", `{"username":"`+strings.Repeat("x", maxBody)+`"}`); a.status != http.StatusRequestEntityTooLarge {
 		t.Errorf("got %d %s", a.status, a.body)
 	}
 }
@@ -331,7 +333,7 @@ func FuzzAdministration(f *testing.F) {
 		f.Add(c.call, c.body, strings.HasPrefix(c.body, "{"))
 	}
 	world := newWorld(f) // one for all, so that inputs meet what others left
-	w := NewAdministration(world.store, world.registry, "test", world.gateway.log)
+	w := world.handler
 	f.Fuzz(func(t *testing.T, call, body string, asJSON bool) {
 		method, path, _ := strings.Cut(call, " ")
 		target, err := url.ParseRequestURI(path)
@@ -343,15 +345,14 @@ func FuzzAdministration(f *testing.F) {
 			contentType = "application/json"
 		}
 		r := (&http.Request{Method: method, URL: target, Host: "x", Header: http.Header{"Content-Type": {contentType}},
-			Body: http.NoBody}).WithContext(t.Context())
-		r.Body = readCloser{strings.NewReader(body)}
-		rec := newRecorder()
+			Body: io.NopCloser(strings.NewReader(body))}).WithContext(t.Context())
+		rec := httptest.NewRecorder()
 		w.ServeHTTP(rec, r)
-		if rec.status >= 500 {
-			t.Errorf("%s %q answers %d %s", call, body, rec.status, rec.body.String())
+		if rec.Code >= 500 {
+			t.Errorf("%s %q answers %d %s", call, body, rec.Code, rec.Body.String())
 		}
-		if rec.body.Len() > 0 && !json.Valid(rec.body.Bytes()) {
-			t.Errorf("%s %q answers no JSON: %s", call, body, rec.body.String())
+		if rec.Body.Len() > 0 && !json.Valid(rec.Body.Bytes()) {
+			t.Errorf("%s %q answers no JSON: %s", call, body, rec.Body.String())
 		}
 	})
 }

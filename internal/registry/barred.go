@@ -1,4 +1,4 @@
-package gateway
+package registry
 
 import (
 	"errors"
@@ -24,8 +24,8 @@ func Bar(listener net.Addr) Barred {
 
 var errBarred = errors.New("the upstream is the administration listener of this server, which is not for its clients: register another upstream_url")
 
-// covers reports whether a connection to the address would end at the barred one.
-func (b Barred) covers(to netip.AddrPort) bool {
+// Covers reports whether a connection to the address would end at the barred one.
+func (b Barred) Covers(to netip.AddrPort) bool {
 	bound, ip := b.at.Addr().Unmap().WithZone(""), to.Addr().Unmap().WithZone("")
 	switch {
 	case !b.at.IsValid() || to.Port() != b.at.Port():
@@ -49,11 +49,11 @@ func isOwn(ip netip.Addr) bool {
 	})
 }
 
-// control is asked for each address that is dialled, after its name was resolved: whatever a name meant when it was registered,
+// Control is asked for each address that is dialled, after its name was resolved: whatever a name meant when it was registered,
 // and whoever registered it.
-func (b Barred) control(_, address string, _ syscall.RawConn) error {
+func (b Barred) Control(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
-	if err == nil && b.covers(to) {
+	if err == nil && b.Covers(to) {
 		return errBarred
 	}
 	return nil
@@ -65,14 +65,20 @@ func (b Barred) check(api *freshet.API) error {
 	if u == nil {
 		return nil // it was refused already
 	}
-	host, port, _ := net.SplitHostPort(address(u))
+	host, port := u.Hostname(), u.Port()
+	if port == "" {
+		port = "80"
+		if u.Scheme == "https" {
+			port = "443"
+		}
+	}
 	if name := strings.ToLower(strings.TrimSuffix(host, ".")); name == "localhost" || strings.HasSuffix(name, ".localhost") {
 		host = "127.0.0.1"
 	}
-	if to, err := netip.ParseAddrPort(net.JoinHostPort(host, port)); err == nil && b.covers(to) {
+	if to, err := netip.ParseAddrPort(net.JoinHostPort(host, port)); err == nil && b.Covers(to) {
 		f := faults{}
-		f.add("upstream_url", "upstream_url must not lead to the administration listener: it is not for clients of the gateway")
-		return f.err()
+		f.add("upstream_url", "must not lead to the administration listener: it is not for clients of the gateway")
+		return f.err(freshet.Invalid)
 	}
 	return nil
 }
