@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/freshet-io/freshet/internal/wire"
 	"github.com/freshet-io/freshet/internal/plain"
+	"github.com/freshet-io/freshet/internal/wire"
 )
 
 // desk accepts connections and begins their streams on the spot, where the handler can: a connection then costs neither a goroutine
