@@ -6,42 +6,54 @@ import (
 	"time"
 )
 
-// Nodes have clocks that differ, by hours if somebody set one. When a document was published, and whether its time is over, goes by the
-// clock of the NATS servers, which also remove it: a node reads it now and then, and counts on from there by the clock that nobody can set.
+// clock is the time by which documents are published and expire. Nodes have clocks that differ, by hours if somebody set one. So it is the
+// clock of the NATS servers, which also remove documents: a node reads it now and then, and counts on from there by the clock that nobody
+// can set.
+type clock struct {
+	stream *stream          // whose leader is asked
+	local  func() time.Time // of this machine
+	read   atomic.Pointer[reading]
+}
 
-// clockEvery is how often the servers' clock is read: clocks that count do not drift far from each other.
-const clockEvery = 5 // beats
-
-// blurred is how long an answer may take that tells the time.
-const blurred = time.Second
-
-// serverClock is what the servers' clock said, and when that was here.
-type serverClock struct {
+// reading is what the servers' clock said, and when that was here.
+type reading struct {
 	there time.Time
 	here  time.Time
 }
 
-type natsClock struct {
-	read  atomic.Pointer[serverClock]
-	local func() time.Time // of this machine; static
-}
+// readClockEvery is how often the servers' clock is read: clocks that count do not drift far from each other.
+const readClockEvery = 5 // beats
 
-// Now implements grid.Documents.
-func (n *Grid) Now() time.Time {
-	if c := n.clock.read.Load(); c != nil {
-		return c.there.Add(n.clock.local().Sub(c.here))
+// blurred is how long an answer may take that tells the time.
+const blurred = time.Second
+
+func (c *clock) now() time.Time {
+	if r := c.read.Load(); r != nil {
+		return r.there.Add(c.local().Sub(r.here))
 	}
-	return n.clock.local()
+	return c.local()
 }
 
-// readClock asks a stream's leader for the time. Without an answer the last one goes on counting.
-func (n *Grid) readClock(ctx context.Context) {
-	var answer struct {
+// ask reads the servers' clock. Without an answer the last one goes on counting.
+func (c *clock) ask(ctx context.Context) {
+	var reply struct {
 		Time time.Time `json:"ts"`
 	}
-	sent := n.clock.local()
-	err := n.api(ctx, "STREAM.INFO."+n.docStreams()[0], nil, &answer)
-	if took := n.clock.local().Sub(sent); err == nil && !answer.Time.IsZero() && took < blurred {
-		n.clock.read.Store(&serverClock{there: answer.Time, here: sent.Add(took / 2)})
+	sent := c.local()
+	err := c.stream.link.call(ctx, "STREAM.INFO."+c.stream.name, nil, &reply)
+	if took := c.local().Sub(sent); err == nil && !reply.Time.IsZero() && took < blurred {
+		c.read.Store(&reading{there: reply.Time, here: sent.Add(took / 2)})
 	}
 }
+
+// lifetime is how long documents are kept.
+type lifetime struct {
+	ttl   time.Duration // 0: for ever
+	clock *clock
+}
+
+// isOver reports whether what was published at a time has expired.
+func (l *lifetime) isOver(at time.Time) bool { return l.ttl > 0 && l.left(at) <= 0 }
+
+// left is how long a document is kept yet that was published at a time. It is of no use without a TTL.
+func (l *lifetime) left(at time.Time) time.Duration { return at.Add(l.ttl).Sub(l.clock.now()) }

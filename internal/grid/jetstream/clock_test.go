@@ -12,9 +12,9 @@ import (
 func TestADocumentOfANodeWhoseClockIsWrongIsThereForOthers(t *testing.T) {
 	t.Parallel()
 	const ttl = time.Hour
-	opts := jetstream.Options{Prefix: newPrefix(), MessageTTL: ttl}
+	opts := jetstream.Options{Prefix: jetstream.NewPrefix(), MessageTTL: ttl}
 	right := open(t, opts)
-	s, err := server()
+	s, err := jetstream.Server()
 	if err != nil {
 		t.Fatal(err)
 	}

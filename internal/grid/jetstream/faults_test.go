@@ -169,12 +169,12 @@ func noise(size int) string {
 // TestALinkThatGoesDarkUnderLargeDocumentsIsGivenUp, long before the minute is over that the library waits by itself with its lock held.
 func TestALinkThatGoesDarkUnderLargeDocumentsIsGivenUp(t *testing.T) {
 	t.Parallel()
-	s, err := server()
+	s, err := jetstream.Server()
 	if err != nil {
 		t.Fatal(err)
 	}
 	links := []*link{newLink(t, s.URL()), newLink(t, s.URL())}
-	prefix := newPrefix()
+	prefix := jetstream.NewPrefix()
 	there := open(t, jetstream.Options{Prefix: prefix})
 	here := open(t, jetstream.Options{Prefix: prefix, URL: links[0].url() + "," + links[1].url()})
 	w := gridtest.Watch(t, here, "a")
@@ -206,7 +206,7 @@ func TestALinkThatGoesDarkUnderLargeDocumentsIsGivenUp(t *testing.T) {
 // TestANodeLeavesAServerThatHasNoMajority: it is the one that is connected, and does nothing; the other has the streams.
 func TestANodeLeavesAServerThatHasNoMajority(t *testing.T) {
 	t.Parallel()
-	s, err := server()
+	s, err := jetstream.Server()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,12 +229,12 @@ func TestANodeLeavesAServerThatHasNoMajority(t *testing.T) {
 // TestANodeThatLostItsLinkMayHaveSubscribers: the server says that nobody listens, as it does if there are none.
 func TestANodeThatLostItsLinkMayHaveSubscribers(t *testing.T) {
 	t.Parallel()
-	s, err := server()
+	s, err := jetstream.Server()
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := newLink(t, s.URL())
-	prefix := newPrefix()
+	prefix := jetstream.NewPrefix()
 	here, there := open(t, jetstream.Options{Prefix: prefix}), open(t, jetstream.Options{Prefix: prefix, URL: l.url()})
 	if _, err := there.Join(t.Context(), "a"); err != nil {
 		t.Fatal(err)
@@ -272,7 +272,7 @@ func TestNobodyIsMissedWhileTheServersRestart(t *testing.T) {
 	s := start("127.1.2.4:0") // nobody else listens or connects from there, so the port is free again after s has closed
 	address := strings.TrimPrefix(s.URL(), "nats://")
 	slow := newLink(t, s.URL())
-	prefix := newPrefix()
+	prefix := jetstream.NewPrefix()
 	here, there := open(t, jetstream.Options{Prefix: prefix, URL: s.URL()}), open(t, jetstream.Options{Prefix: prefix, URL: slow.url()})
 	if _, err := there.Join(t.Context(), "a"); err != nil {
 		t.Fatal(err)
@@ -301,12 +301,12 @@ func TestAWriterWithoutAnAnswerFindsOutWhatBecameOfItsDocument(t *testing.T) {
 	for name, isStored := range map[string]bool{"it was stored": true, "it was not": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, err := server()
+			s, err := jetstream.Server()
 			if err != nil {
 				t.Fatal(err)
 			}
 			l := newLink(t, s.URL())
-			prefix := newPrefix()
+			prefix := jetstream.NewPrefix()
 			here, there := open(t, jetstream.Options{Prefix: prefix, URL: l.url()}), open(t, jetstream.Options{Prefix: prefix})
 			gridtest.Watch(t, here, "a")
 			seen := gridtest.Watch(t, there, "a")

@@ -1,24 +1,13 @@
-// Package jetstream is the grid of a cluster: documents, values and counters in streams of NATS JetStream, presence and news over
-// plain NATS. Nodes speak to NATS only, never to each other.
-//
-// Everything is safe for concurrent use.
 package jetstream
 
 import (
 	"context"
 	"errors"
-	"fmt"
-	"hash/fnv"
 	"log/slog"
 	"net"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/freshet-io/freshet"
-	"github.com/freshet-io/freshet/internal/grid"
-	"github.com/nats-io/nats.go"
 )
 
 // Options say where the servers are and how they keep things. Zero values mean the defaults.
@@ -58,228 +47,121 @@ const (
 	defaultStartTimeout = time.Minute
 )
 
-// Grid is the grid of a cluster: documents, claims and counters in JetStream, presence and news over plain NATS.
-//
-// Each topic's newest document is the one message of its subject, written on condition of the sequence it replaces: that
-// orders publications. The stream repeats it on another subject, to which the nodes that serve the topic listen. Such a
-// message may get lost, so what they hold is compared with the stream every two seconds and after every fault.
+func (o Options) withDefaults() *Options {
+	if o.Prefix == "" {
+		o.Prefix = defaultPrefix
+	}
+	if o.Streams <= 0 {
+		o.Streams = 1
+	}
+	if o.StartTimeout <= 0 {
+		o.StartTimeout = defaultStartTimeout
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &o
+}
+
+// Grid is the grid of a cluster, as one node sees it. Each part fulfils one contract of package grid.
 type Grid struct {
-	// Static after Open.
-	opts       Options
-	log        *slog.Logger
-	node       string
-	writer     uint32 // its short name in documents
-	conn       *nats.Conn
-	maxPayload int
-	inbox      []chan *nats.Msg // news of documents, one for each worker; a topic always has the same
-	stop       context.CancelFunc
-	ctx        context.Context // ends with Close
-	wg         sync.WaitGroup
+	*documents
+	*presence
+	*notices
+	*values
+	*counters
+	*reservations
+	*questions
+	*health
 
-	began  time.Time
-	fault  atomic.Int64 // when there last was one, in nanoseconds since began; clocks that are set do not matter
-	lost   atomic.Bool  // something may have been missed: compare now
-	proven atomic.Int64 // when a majority last answered, in Unix nanoseconds
-	excuse atomic.Value // error; why none did since
-
-	// Guarded by mu. No other lock is taken while it is held.
-	mu     sync.Mutex
-	slots  map[string]*topicSlot
-	closed bool
-
-	epochs   *grid.Epochs
-	repairs  repairs
-	presence natsPresence
-	notices  natsNotices
-	claims   natsClaims
-	counters natsCounters
-	purses   purses
-	clock    natsClock
-	nodes    natsNodes
-
-	refreshes perSecond
+	link      *link
+	streams   *streams
+	heartbeat *heartbeat
 }
 
 // Open connects to the servers and makes sure that the streams are there. Its errors are *freshet.Error with one
 // sentence for the person who starts the server.
-func Open(ctx context.Context, opts Options) (*Grid, error) {
-	return open(ctx, opts, time.Now)
-}
+func Open(ctx context.Context, opts Options) (*Grid, error) { return open(ctx, opts, time.Now) }
 
-func open(ctx context.Context, opts Options, clock func() time.Time) (*Grid, error) {
-	n := newGrid(opts)
-	n.clock.local = clock
-	ctx, cancel := context.WithTimeout(ctx, n.opts.StartTimeout)
+func open(ctx context.Context, opts Options, local func() time.Time) (*Grid, error) {
+	o := opts.withDefaults()
+	g := newGrid(o, local)
+	ctx, cancel := context.WithTimeout(ctx, o.StartTimeout)
 	defer cancel()
-	if err := n.connect(ctx); err != nil {
+	// After a new connection the others may have taken this node as gone, and so may it them.
+	err := g.link.connect(ctx, o, func() { g.questions.members.say("hello") })
+	if err == nil {
+		err = g.prepare(ctx)
+	}
+	if err != nil {
+		_ = g.Close() // the first error is the one to tell
 		return nil, err
 	}
-	if err := n.prepare(ctx); err != nil {
-		_ = n.Close() // the first error is the one to tell
-		return nil, err
-	}
-	n.proven.Store(time.Now().UnixNano())
-	n.begin()
-	return n, nil
+	g.health.succeeded()
+	g.begin()
+	return g, nil
 }
 
-func newGrid(opts Options) *Grid {
-	if opts.Prefix == "" {
-		opts.Prefix = defaultPrefix
-	}
-	if opts.Streams <= 0 {
-		opts.Streams = 1
-	}
-	if opts.StartTimeout <= 0 {
-		opts.StartTimeout = defaultStartTimeout
-	}
-	n := &Grid{opts: opts, log: opts.Log, node: freshet.NewID(), began: time.Now(), slots: make(map[string]*topicSlot)}
-	if n.log == nil {
-		n.log = slog.New(slog.DiscardHandler)
-	}
-	n.writer = writerOf(n.node)
-	n.ctx, n.stop = context.WithCancel(context.Background())
-	n.epochs = grid.NewEpochs(4)
-	n.repairs.init()
-	n.presence.init()
-	n.claims.init()
-	n.counters.init()
-	n.nodes.init()
-	return n
+func newGrid(opts *Options, local func() time.Time) *Grid {
+	l := newLink(opts)
+	g := &Grid{link: l, streams: newStreams(l, opts), health: &health{}, questions: newQuestions(l)}
+	life := &lifetime{ttl: opts.MessageTTL, clock: &clock{stream: g.streams.documents[0], local: local}}
+	g.documents = newDocuments(g.streams, life, g.health)
+	g.presence = newPresence(l, g.questions)
+	g.notices = newNotices(g.streams.values, g.questions)
+	g.values = newValues(g.streams.values)
+	g.counters = newCounters(g.streams.values)
+	g.reservations = newReservations(g.counters)
+	g.heartbeat = newHeartbeat(g.streams, life.clock, g.health, g.documents.suspectAll)
+	return g
 }
 
-// prepare checks the servers and listens to what every node hears.
-func (n *Grid) prepare(ctx context.Context) error {
-	if err := n.checkServer(); err != nil {
+// prepare makes the streams and listens to what every node hears.
+func (g *Grid) prepare(ctx context.Context) error {
+	if err := g.streams.ensure(ctx); err != nil {
 		return err
 	}
-	if err := n.ensureStreams(ctx); err != nil {
-		return err
-	}
-	n.readClock(ctx)
-	for range workers {
-		n.inbox = append(n.inbox, make(chan *nats.Msg, inboxLen))
-	}
-	return errors.Join(n.listenNotices(ctx), n.listenPresence(), n.listenNodes(ctx))
+	g.heartbeat.clock.ask(ctx)
+	return errors.Join(g.notices.listen(ctx), g.presence.listen(), g.questions.listen(ctx))
 }
 
-func (n *Grid) begin() {
-	for _, inbox := range n.inbox {
-		n.wg.Go(func() { n.hear(inbox) })
+func (g *Grid) begin() {
+	for _, inbox := range g.documents.inbox {
+		g.link.tasks.spawn(func() { g.documents.run(inbox) })
 	}
-	n.wg.Go(n.beat)
-	n.wg.Go(n.repair)
-	n.wg.Go(n.sendNotices)
-	n.wg.Go(n.answerPresence)
+	g.link.tasks.spawn(g.heartbeat.run)
+	g.link.tasks.spawn(g.repair)
+	g.link.tasks.spawn(g.notices.run)
+	g.link.tasks.spawn(g.presence.run)
 }
 
-// spawn runs fn until it returns, which must be soon after Close. It does nothing once the grid is closed.
-func (n *Grid) spawn(fn func()) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if !n.closed {
-		n.wg.Go(fn)
+// repair finds what got lost, every two seconds and after a fault, and repeats what others may have missed.
+func (g *Grid) repair() {
+	ticker := time.NewTicker(beatEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-g.link.tasks.ctx.Done():
+			return
+		case <-g.link.faults.wake:
+		case <-ticker.C:
+		}
+		g.documents.repair(g.link.faults.takeLost())
+		g.notices.catchUp()
+		g.presence.announceAgain()
+		g.questions.members.say("here")
 	}
-	return !n.closed
 }
 
 // Close implements grid.Grid.
-func (n *Grid) Close() error {
-	n.mu.Lock()
-	n.closed = true
-	slots := n.slots
-	n.slots = make(map[string]*topicSlot)
-	n.mu.Unlock()
-	n.stop()
-	n.wg.Wait()
+func (g *Grid) Close() error {
+	slots := g.documents.topics.close()
+	g.link.tasks.close()
 	for _, s := range slots {
-		s.mu.Lock()
-		s.watches = nil
-		s.disarm()
-		s.mu.Unlock()
+		s.close()
 	}
-	n.presence.close()
-	n.sayNode("bye")
-	closed := make(chan struct{})
-	n.conn.SetClosedHandler(func(*nats.Conn) { close(closed) })
-	if n.conn.IsClosed() {
-		return nil
-	}
-	n.conn.Close()
-	<-closed
+	g.presence.close()
+	g.questions.members.say("bye")
+	g.link.close()
 	return nil
-}
-
-// proofAge is how long a node may be without the answer of a majority before it calls itself unfit.
-const proofAge = 6 * time.Second
-
-// Check returns an error while the servers have not proven for some time that they can store anything.
-func (n *Grid) Check(context.Context) error {
-	age := time.Since(time.Unix(0, n.proven.Load()))
-	if age < proofAge {
-		return nil
-	}
-	cause, _ := n.excuse.Load().(error)
-	if cause == nil {
-		cause = errors.New("no answer")
-	}
-	return freshet.Wrap(freshet.Unavailable, cause, fmt.Sprintf("NATS stored nothing for %d s: %v", int(age.Seconds()), cause))
-}
-
-// faulty notes a fault: the link was lost or is new, or no majority answered.
-func (n *Grid) faulty() { n.fault.Store(int64(time.Since(n.began))) }
-
-// sinceFault is how long ago the last fault was, or the start.
-func (n *Grid) sinceFault() time.Duration {
-	return time.Since(n.began) - time.Duration(n.fault.Load())
-}
-
-// shards is into how many parts topics are divided, so that streams can be split without renaming subjects.
-const shards = 256
-
-func shardOf(topic string) uint32 {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(topic))
-	return h.Sum32() % shards
-}
-
-// token makes a name safe to stand in a subject. Names of topics are so already.
-func token(name string) string {
-	safe := name != "" && len(name) <= 64
-	for i := range len(name) {
-		c := name[i]
-		safe = safe && (c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '-' || c == '_')
-	}
-	if safe {
-		return name
-	}
-	return "=" + grid.Digest(name)
-}
-
-// Subjects. Documents stand below doc, what is too long for one message below part; the stream repeats documents below new.
-func (n *Grid) subject(kind string, rest ...string) string {
-	return n.opts.Prefix + "." + kind + "." + strings.Join(rest, ".")
-}
-
-func (n *Grid) docSubject(topic string) string {
-	return n.subject("doc", shardToken(shardOf(topic)), token(topic))
-}
-
-func (n *Grid) newSubject(topic string) string {
-	return n.subject("new", shardToken(shardOf(topic)), token(topic))
-}
-
-func shardToken(shard uint32) string { return fmt.Sprintf("%02x", shard) }
-
-// streamOf returns the name of the stream that holds a subject.
-func (n *Grid) streamOf(subject string) string {
-	rest := strings.TrimPrefix(subject, n.opts.Prefix+".")
-	kind, rest, _ := strings.Cut(rest, ".")
-	if kind != "doc" && kind != "part" && kind != "beat" {
-		return n.valuesStream()
-	}
-	shard, _, _ := strings.Cut(rest, ".")
-	var number uint32
-	_, _ = fmt.Sscanf(shard, "%02x", &number)
-	return n.docStream(int(number) * n.opts.Streams / shards)
 }

@@ -27,7 +27,7 @@ import (
 func nodes(t *testing.T, count int, opts jetstream.Options) []*jetstream.Grid {
 	t.Helper()
 	if opts.Prefix == "" {
-		opts.Prefix = newPrefix()
+		opts.Prefix = jetstream.NewPrefix()
 	}
 	var all []*jetstream.Grid
 	for range count {
@@ -129,11 +129,11 @@ func replay(held string, c grid.Content) string {
 
 func TestASmallStepOfALargeDocumentMovesTheStepOnly(t *testing.T) {
 	t.Parallel()
-	s, err := server()
+	s, err := jetstream.Server()
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts := jetstream.Options{Prefix: newPrefix()}
+	opts := jetstream.Options{Prefix: jetstream.NewPrefix()}
 	n := nodes(t, 2, opts)
 	conn, err := nats.Connect("", nats.InProcessServer(s))
 	if err != nil {
@@ -192,7 +192,7 @@ func TestASmallStepOfALargeDocumentMovesTheStepOnly(t *testing.T) {
 
 func TestWhatIsLostOnTheWayIsFound(t *testing.T) {
 	t.Parallel()
-	opts := jetstream.Options{Prefix: newPrefix()}
+	opts := jetstream.Options{Prefix: jetstream.NewPrefix()}
 	n := nodes(t, 2, opts)
 	there := gridtest.Watch(t, n[1], "a")
 	pos := gridtest.Put(t, n[0], "a", freshet.Position{}, "1")
@@ -236,12 +236,12 @@ func (c interruptedConn) Write(b []byte) (int, error) {
 // TestWhatIsPutWhileAWatchBeginsIsToldAtOnce: the watch has read the message before, and has yet to read what belongs to it.
 func TestWhatIsPutWhileAWatchBeginsIsToldAtOnce(t *testing.T) {
 	t.Parallel()
-	s, err := server()
+	s, err := jetstream.Server()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var first atomic.Pointer[func()]
-	prefix := newPrefix()
+	prefix := jetstream.NewPrefix()
 	here, there := open(t, jetstream.Options{Prefix: prefix}), open(t, jetstream.Options{Prefix: prefix, InProcess: interrupted{s, &first}})
 	var noise strings.Builder
 	for range 1000 {
@@ -278,11 +278,11 @@ func TestWhatIsPutWhileAWatchBeginsIsToldAtOnce(t *testing.T) {
 
 func TestAnEmptiedStreamBeginsANewEpoch(t *testing.T) {
 	t.Parallel()
-	s, err := server()
+	s, err := jetstream.Server()
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts := jetstream.Options{Prefix: newPrefix(), Memory: true}
+	opts := jetstream.Options{Prefix: jetstream.NewPrefix(), Memory: true}
 	n := nodes(t, 2, opts)
 	there := gridtest.Watch(t, n[1], "a")
 	pos := gridtest.Put(t, n[0], "a", freshet.Position{}, "1")
@@ -359,7 +359,7 @@ func TestPresenceIsSeenFromOtherNodes(t *testing.T) {
 
 func TestNoticesReachOtherNodes(t *testing.T) {
 	t.Parallel()
-	opts := jetstream.Options{Prefix: newPrefix()}
+	opts := jetstream.Options{Prefix: jetstream.NewPrefix()}
 	n := nodes(t, 2, opts)
 	var mu sync.Mutex
 	var got []grid.Notice
@@ -487,7 +487,7 @@ func TestALimitIsExactOverNodes(t *testing.T) {
 // TestAFullStreamSaysSo, and takes what makes room.
 func TestAFullStreamSaysSo(t *testing.T) {
 	t.Parallel()
-	g := open(t, jetstream.Options{Prefix: newPrefix(), MaxBytes: 64 << 10})
+	g := open(t, jetstream.Options{Prefix: jetstream.NewPrefix(), MaxBytes: 64 << 10})
 	put := func(topic string, size int) error {
 		noise := make([]byte, size)
 		rand.NewChaCha8([32]byte{}).Read(noise) // which nothing compresses
@@ -557,11 +557,11 @@ func TestServersThatWillNotDoAreRefused(t *testing.T) {
 	defer small.Close()
 	refused(jetstream.Options{InProcess: small}, "set its max_payload to")
 
-	s, err := server()
+	s, err := jetstream.Server()
 	if err != nil {
 		t.Fatal(err)
 	}
-	prefix := newPrefix()
+	prefix := jetstream.NewPrefix()
 	open(t, jetstream.Options{Prefix: prefix})
 	refused(jetstream.Options{InProcess: s, Prefix: prefix, Memory: true}, "exists with other settings: storage is file, not memory")
 	refused(jetstream.Options{InProcess: s, Prefix: prefix, Streams: 4}, "grid.streams must be as it was")
@@ -621,7 +621,7 @@ func TestANodeWithoutServersIsNotReadyAndComesBack(t *testing.T) {
 // and does not know yet that there is another one.
 func depose(t *testing.T, prefix string, refuse func(expected int) (last int, answer bool)) {
 	t.Helper()
-	s, err := server()
+	s, err := jetstream.Server()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -664,7 +664,7 @@ func TestALeaderThatLostItsOfficeIsNotBelieved(t *testing.T) {
 			if behind {
 				refuse = func(expected int) (int, bool) { return expected - 1, expected > 0 }
 			}
-			opts := jetstream.Options{Prefix: newPrefix()}
+			opts := jetstream.Options{Prefix: jetstream.NewPrefix()}
 			n := nodes(t, 2, opts)
 			depose(t, opts.Prefix, refuse)
 			gridtest.Watch(t, n[0], "a")

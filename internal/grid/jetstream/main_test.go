@@ -1,4 +1,4 @@
-package jetstream_test
+package jetstream
 
 import (
 	"context"
@@ -7,19 +7,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/freshet-io/freshet"
-	"github.com/freshet-io/freshet/internal/grid"
-	"github.com/freshet-io/freshet/internal/grid/gridtest"
-	"github.com/freshet-io/freshet/internal/grid/jetstream"
 	"github.com/freshet-io/freshet/internal/grid/natsserver"
 )
 
-// server is one NATS server for all tests of the package; each grid has a prefix of its own.
-var server = sync.OnceValues(func() (*natsserver.Server, error) {
+// Server is one NATS server for all tests of the package; each grid has a prefix of its own.
+var Server = sync.OnceValues(func() (*natsserver.Server, error) {
 	dir, err := os.MkdirTemp("", "freshet-grid-")
 	if err != nil {
 		return nil, err
@@ -33,7 +29,7 @@ var cleanUp []func()
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if len(cleanUp) > 0 {
-		if s, err := server(); err == nil {
+		if s, err := Server(); err == nil {
 			s.Close()
 		}
 	}
@@ -47,31 +43,28 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func newPrefix() string { return "t" + strings.ToLower(freshet.NewID()) }
+// NewPrefix is one that no other test has.
+func NewPrefix() string { return "t" + strings.ToLower(freshet.NewID()) }
 
-// open opens a grid on the server of the tests and closes it at the end.
-func open(t *testing.T, opts jetstream.Options) *jetstream.Grid {
+// newTestStreams connects to the server of the tests as a node that consists of nothing but streams.
+func newTestStreams(t *testing.T) *streams {
 	t.Helper()
-	s, err := server()
+	s, err := Server()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if opts.URL == "" && opts.InProcess == nil {
-		opts.InProcess = s
-	}
-	if opts.Prefix == "" {
-		opts.Prefix = newPrefix()
-	}
-	g, err := jetstream.Open(t.Context(), opts)
-	if err != nil {
+	opts := Options{InProcess: s, Prefix: NewPrefix(), Memory: true}.withDefaults()
+	l := newLink(opts)
+	t.Cleanup(func() {
+		l.tasks.close()
+		l.close()
+	})
+	if err := l.connect(t.Context(), opts, func() {}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { g.Close() })
-	return g
-}
-
-func TestContract(t *testing.T) {
-	gridtest.Run(t, gridtest.Engine[grid.Grid]{Open: func(t *testing.T, ttl time.Duration) grid.Grid {
-		return open(t, jetstream.Options{MessageTTL: ttl})
-	}})
+	all := newStreams(l, opts)
+	if err := all.ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return all
 }

@@ -11,7 +11,7 @@ import (
 
 // measureAnew is how long lengths are only brought up to date before all of them are read again. It is shorter than deletions are
 // remembered, and heals what became of a stream that was emptied by hand.
-const measureAnew = tombTTL / 2
+const measureAnew = tombstoneTTL / 2
 
 // lengths is what is known of the lengths of documents.
 type lengths struct {
@@ -27,7 +27,7 @@ type measured struct {
 }
 
 // Measure implements grid.Documents. It reads from whichever server answers, which may be a moment behind the leader.
-func (n *Grid) Measure(ctx context.Context, topics []string, last *grid.Lengths) (sum int64, err error) {
+func (d *documents) Measure(ctx context.Context, topics []string, last *grid.Lengths) (sum int64, err error) {
 	known, _ := last.Known.(*lengths)
 	if known == nil || time.Since(known.began) > measureAnew {
 		known = &lengths{began: time.Now()}
@@ -35,18 +35,18 @@ func (n *Grid) Measure(ctx context.Context, topics []string, last *grid.Lengths)
 	last.Known = nil // unless everything can be read
 	before := known.all
 	known.all = make(map[string]measured, len(topics)) // without those that are gone
-	byStream := make(map[string][]string)
+	byStream := make(map[*stream][]string)
 	for _, topic := range topics {
 		known.all[topic] = before[topic]
-		stream := n.streamOf(n.docSubject(topic))
+		stream := d.streams.of(topic)
 		byStream[stream] = append(byStream[stream], topic)
 	}
 	for stream, topics := range byStream {
-		if err := n.measureStream(ctx, stream, topics, known); err != nil {
+		if err := d.measureStream(ctx, stream, topics, known); err != nil {
 			return 0, unknown(err)
 		}
 	}
-	now := n.Now()
+	now := d.Now()
 	for _, m := range known.all {
 		if m.expires.IsZero() || now.Before(m.expires) {
 			sum += m.bytes
@@ -57,21 +57,21 @@ func (n *Grid) Measure(ctx context.Context, topics []string, last *grid.Lengths)
 }
 
 // measureStream reads what changed in topics of one stream.
-func (n *Grid) measureStream(ctx context.Context, stream string, topics []string, known *lengths) error {
+func (d *documents) measureStream(ctx context.Context, stream *stream, topics []string, known *lengths) error {
 	// As in a sweep, a request has one sequence for all its topics; neighbours have about the same.
 	slices.SortFunc(topics, func(a, b string) int { return cmp.Compare(known.all[a].upTo, known.all[b].upTo) })
 	for slice := range slices.Chunk(topics, sweepSlice) {
 		subjects := make([]string, len(slice))
 		bySubject := make(map[string]string, len(slice))
 		for i, topic := range slice {
-			subjects[i] = n.docSubject(topic)
+			subjects[i] = d.link.docSubject(topic)
 			bySubject[subjects[i]] = topic
 		}
 		since := known.all[slice[0]].upTo
-		upTo, err := n.batch(ctx, stream, map[string]any{"multi_last": subjects, "seq": since + 1}, func(msg message) {
+		upTo, err := stream.batch(ctx, batch{LastOf: subjects, Seq: since + 1}, func(msg message) {
 			topic, ok := bySubject[msg.subject]
 			if ok && msg.seq > known.all[topic].upTo { // a server that is behind may bring what was replaced
-				known.all[topic] = n.measure(msg)
+				known.all[topic] = d.measure(&msg)
 			}
 		})
 		if err != nil {
@@ -87,23 +87,23 @@ func (n *Grid) measureStream(ctx context.Context, stream string, topics []string
 }
 
 // measure says how long the document in a message is.
-func (n *Grid) measure(msg message) measured {
-	m := measured{bytes: int64(lengthIn(msg.header)), upTo: msg.seq}
-	gone, at, err := peekRecord(msg.data)
-	if err != nil || gone {
+func (d *documents) measure(msg *message) measured {
+	m := measured{bytes: int64(lengthIn(msg.headers())), upTo: msg.seq}
+	tombstone, at, err := peekRecord(msg.data)
+	if err != nil || tombstone {
 		return measured{upTo: msg.seq}
 	}
 	if m.bytes == 0 {
 		m.bytes = storedLength(msg.data)
 	}
-	if n.opts.MessageTTL > 0 {
-		m.expires = at.Add(n.opts.MessageTTL)
+	if d.life.ttl > 0 {
+		m.expires = at.Add(d.life.ttl)
 	}
 	return m
 }
 
 // peekRecord reads whether a message says that there is no document, and when it was published, without unpacking it.
-func peekRecord(body []byte) (gone bool, at time.Time, err error) {
+func peekRecord(body []byte) (tombstone bool, at time.Time, err error) {
 	if len(body) == 0 { // removed by hand
 		return true, at, nil
 	}

@@ -34,50 +34,61 @@ type republished struct {
 	Dest string `json:"dest"`
 }
 
-// Names of streams cannot have dots.
-func (n *Grid) streamPrefix() string {
-	return strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(n.opts.Prefix))
+// streams are those that the grid stands on: one with values, counters and notices, and one or more with documents.
+type streams struct {
+	link      *link
+	opts      *Options
+	values    *stream
+	documents []*stream // a topic is in that of its shard
 }
 
-func (n *Grid) valuesStream() string { return n.streamPrefix() + "_VALUES" }
-
-func (n *Grid) docStream(i int) string {
-	if n.opts.Streams == 1 {
-		return n.streamPrefix() + "_DOCUMENTS"
-	}
-	return fmt.Sprintf("%s_DOCUMENTS_%d", n.streamPrefix(), i)
-}
-
-func (n *Grid) docStreams() []string {
-	var all []string
-	for i := range n.opts.Streams {
-		all = append(all, n.docStream(i))
+func newStreams(l *link, opts *Options) *streams {
+	// Names of streams cannot have dots.
+	prefix := strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(opts.Prefix))
+	all := &streams{link: l, opts: opts}
+	all.values = &stream{link: l, name: prefix + "_VALUES", proof: func(string) string { return l.subject("val", "proof", l.node) }}
+	for i := range opts.Streams {
+		name := prefix + "_DOCUMENTS"
+		if opts.Streams > 1 {
+			name = fmt.Sprintf("%s_%d", name, i)
+		}
+		first := shardToken(uint32(i * shards / opts.Streams))
+		all.documents = append(all.documents, &stream{
+			link: l, name: name, beat: l.subject("beat", first, l.node),
+			proof: func(subject string) string { return l.subject("beat", l.shardIn(subject), l.node+"-proof") },
+		})
 	}
 	return all
 }
 
-// configs returns the streams that there must be.
-func (n *Grid) configs(replicas int) []streamConfig {
+// of returns the stream of a topic.
+func (s *streams) of(topic string) *stream {
+	return s.documents[int(shardOf(topic))*len(s.documents)/shards]
+}
+
+// configs returns how the streams must be.
+func (s *streams) configs(replicas int) []streamConfig {
 	base := streamConfig{
 		Storage: "file", Replicas: replicas, Retention: "limits",
-		Discard: "new", // a full stream refuses; dropping the oldest would drop somebody's document
+		Discard: "new", // a full stream stores nothing; dropping the oldest would drop somebody's document
 		MaxPer:  1, MaxMsgs: -1, MaxBytes: -1, AllowDirect: true, AllowTTL: true,
 	}
-	if n.opts.Memory {
+	if s.opts.Memory {
 		base.Storage = "memory"
 	}
+	subject := s.link.subject
 	values := base
-	values.Name, values.Description = n.valuesStream(), "Freshet: claims, counters and notices"
-	values.Subjects = []string{n.subject("val", ">"), n.subject("note", ">")}
-	values.RePublish = &republished{n.subject("note", ">"), n.subject("noted", ">")}
+	values.Name, values.Description = s.values.name, "Freshet: claims, counters and notices"
+	values.Subjects = []string{subject("val", ">"), subject("note", ">")}
+	values.RePublish = &republished{subject("note", ">"), subject("noted", ">")}
 	all := []streamConfig{values}
-	for i := range n.opts.Streams {
+	for i, stream := range s.documents {
 		docs := base
-		docs.Name, docs.Description = n.docStream(i), "Freshet: the newest document of each topic"
-		docs.RePublish = &republished{n.subject("doc", ">"), n.subject("new", ">")}
-		docs.Subjects = n.docSubjects(i)
-		if n.opts.MaxBytes > 0 {
-			docs.MaxBytes = n.opts.MaxBytes
+		docs.Name, docs.Description = stream.name, "Freshet: the newest document of each topic"
+		docs.RePublish = &republished{subject("doc", ">"), subject("new", ">")}
+		docs.Subjects = s.docSubjects(i)
+		if s.opts.MaxBytes > 0 {
+			docs.MaxBytes = s.opts.MaxBytes
 		}
 		all = append(all, docs)
 	}
@@ -85,71 +96,75 @@ func (n *Grid) configs(replicas int) []streamConfig {
 }
 
 // docSubjects are the subjects of the i-th stream with documents.
-func (n *Grid) docSubjects(i int) []string {
-	if n.opts.Streams == 1 {
-		return []string{n.subject("doc", ">"), n.subject("part", ">"), n.subject("beat", ">")}
-	}
+func (s *streams) docSubjects(i int) []string {
+	kinds := []string{"doc", "part", "beat"}
 	var all []string
+	if len(s.documents) == 1 {
+		for _, kind := range kinds {
+			all = append(all, s.link.subject(kind, ">"))
+		}
+		return all
+	}
 	for shard := range uint32(shards) {
-		if int(shard)*n.opts.Streams/shards == i {
-			for _, kind := range []string{"doc", "part", "beat"} {
-				all = append(all, n.subject(kind, shardToken(shard), ">"))
+		if int(shard)*len(s.documents)/shards == i {
+			for _, kind := range kinds {
+				all = append(all, s.link.subject(kind, shardToken(shard), ">"))
 			}
 		}
 	}
 	return all
 }
 
-// ensureStreams makes the streams that are missing and refuses those that are not as they must be.
-func (n *Grid) ensureStreams(ctx context.Context) error {
-	replicas := n.opts.Replicas
+// ensure makes the streams that are missing and fails if one is not as it must be.
+func (s *streams) ensure(ctx context.Context) error {
+	replicas := s.opts.Replicas
 	if replicas <= 0 {
 		replicas = 1
-		if n.conn.ConnectedClusterName() != "" {
+		if s.link.conn.ConnectedClusterName() != "" {
 			replicas = 3
 		}
-		if n.opts.Servers > 0 {
-			replicas = min(replicas, n.opts.Servers)
+		if s.opts.Servers > 0 {
+			replicas = min(replicas, s.opts.Servers)
 		}
 	}
-	for _, config := range n.configs(replicas) {
-		if err := n.ensureStream(ctx, &config); err != nil {
+	for _, config := range s.configs(replicas) {
+		if err := s.ensureOne(ctx, &config); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (n *Grid) ensureStream(ctx context.Context, want *streamConfig) error {
+func (s *streams) ensureOne(ctx context.Context, want *streamConfig) error {
 	for try := 0; ; try++ {
-		have, err := n.streamInfo(ctx, want.Name)
+		have, err := s.info(ctx, want.Name)
 		if hasCode(err, codeStreamNotFound) {
-			have, err = n.createStream(ctx, want)
+			have, err = s.create(ctx, want)
 		}
 		switch {
 		case err == nil:
-			return n.compare(want, have)
-		case errors.Is(err, nats.ErrNoResponders) && n.conn.ConnectedClusterName() == "", isDisabled(err):
+			return s.compare(want, have)
+		case errors.Is(err, nats.ErrNoResponders) && s.link.conn.ConnectedClusterName() == "", hasCode(err, codeDisabled, codeAccountDisabled):
 			return freshet.Wrap(freshet.Unavailable, err, fmt.Sprintf(
-				"The NATS server at %s runs without JetStream: start it with -js, or with a jetstream block in its configuration", n.conn.ConnectedAddr()))
+				"The NATS server at %s runs without JetStream: start it with -js, or with a jetstream block in its configuration", s.link.conn.ConnectedAddr()))
 		case hasCode(err, codeOverlap):
 			return freshet.Wrap(freshet.Conflict, err, fmt.Sprintf("The NATS stream %s cannot be made, because another stream has its subjects: grid.streams must be as "+
 				"it was when the documents were stored, and the same on all nodes; or choose another nats_prefix", want.Name))
 		case hasCode(err, codeReplicas):
-			return n.notMade(want, err)
+			return s.notMade(want, err)
 		case hasCode(err, codeStreamExists):
 			// Another node was faster, with another configuration; compare says how they differ.
 		}
 		if try == 0 && !hasCode(err, codeStreamExists) {
-			n.log.Warn("waiting for JetStream", "stream", want.Name, "err", err)
+			s.link.log.Warn("waiting for JetStream", "stream", want.Name, "err", err)
 		}
 		if !pause(ctx, 250*time.Millisecond) {
-			return n.notMade(want, err)
+			return s.notMade(want, err)
 		}
 	}
 }
 
-func (n *Grid) notMade(want *streamConfig, err error) error {
+func (s *streams) notMade(want *streamConfig, err error) error {
 	hint := "check that a majority of the servers runs"
 	if want.Replicas > 1 {
 		hint += fmt.Sprintf("; %d replicas need as many servers with JetStream, or set grid.replicas to 1", want.Replicas)
@@ -157,42 +172,31 @@ func (n *Grid) notMade(want *streamConfig, err error) error {
 	return freshet.Wrap(freshet.Unavailable, err, fmt.Sprintf("The stream %s cannot be made (%v): %s", want.Name, err, hint))
 }
 
-// Codes of "JetStream not enabled", for the server and for the account.
-const (
-	codeDisabled        = 10076
-	codeAccountDisabled = 10039
-)
-
-func isDisabled(err error) bool {
-	return hasCode(err, codeDisabled) || hasCode(err, codeAccountDisabled)
+// info returns how a stream is.
+func (s *streams) info(ctx context.Context, name string) (*streamConfig, error) {
+	return s.call(ctx, "STREAM.INFO."+name, nil)
 }
 
-type streamAnswer struct {
-	Error  *apiError    `json:"error"`
-	Config streamConfig `json:"config"`
+func (s *streams) create(ctx context.Context, want *streamConfig) (*streamConfig, error) {
+	return s.call(ctx, "STREAM.CREATE."+want.Name, want)
 }
 
-func (n *Grid) streamInfo(ctx context.Context, name string) (*streamConfig, error) {
-	return n.streamCall(ctx, "STREAM.INFO."+name, nil)
-}
-
-func (n *Grid) createStream(ctx context.Context, want *streamConfig) (*streamConfig, error) {
-	return n.streamCall(ctx, "STREAM.CREATE."+want.Name, want)
-}
-
-func (n *Grid) streamCall(ctx context.Context, name string, request any) (*streamConfig, error) {
-	var answer streamAnswer
-	if err := n.api(ctx, name, request, &answer); err != nil {
+func (s *streams) call(ctx context.Context, name string, request any) (*streamConfig, error) {
+	var reply struct {
+		Error  *apiError    `json:"error"`
+		Config streamConfig `json:"config"`
+	}
+	if err := s.link.call(ctx, name, request, &reply); err != nil {
 		return nil, err
 	}
-	if answer.Error != nil {
-		return nil, answer.Error
+	if reply.Error != nil {
+		return nil, reply.Error
 	}
-	return &answer.Config, nil
+	return &reply.Config, nil
 }
 
 // compare says what is wrong with a stream that was there already.
-func (n *Grid) compare(want, have *streamConfig) error {
+func (s *streams) compare(want, have *streamConfig) error {
 	var differences []string
 	differ := func(what string, want, have any) {
 		if fmt.Sprint(want) != fmt.Sprint(have) {
@@ -214,8 +218,8 @@ func (n *Grid) compare(want, have *streamConfig) error {
 	if have.RePublish == nil || *have.RePublish != *want.RePublish {
 		differences = append(differences, "it republishes nothing, or something else")
 	}
-	if n.opts.Replicas > 0 {
-		differ("num_replicas", n.opts.Replicas, have.Replicas)
+	if s.opts.Replicas > 0 {
+		differ("num_replicas", s.opts.Replicas, have.Replicas)
 	}
 	if len(differences) == 0 {
 		return nil

@@ -59,22 +59,19 @@ func parseWriters(text string) (w writers) {
 	return w
 }
 
-// byline says of a write who made it, and within which epoch. In another one nothing is known: the topic may have been deleted.
-type byline struct {
-	node  uint32
-	epoch string
-}
-
-// newest is the last write of the node that a message tells of. If the node is not in it, it may have been dropped: by nodes of an older
-// version, or because there are many.
-func (b *byline) newest(msg message) (mark, bool) {
-	rec, err := msg.record()
-	if err != nil || rec.gone() || rec.pos.Epoch != b.epoch {
-		return 0, false
+// newestOf returns a function that finds the newest write of a node that a message tells of, within an epoch: in another one nothing is known,
+// because the topic may have been deleted. If the node is not in the message, it may have been dropped: by nodes of an older version, or
+// because there are many.
+func newestOf(node uint32, epoch string) func(*message) (mark, bool) {
+	return func(msg *message) (mark, bool) {
+		rec, err := msg.record()
+		if err != nil || rec.isTombstone() || rec.pos.Epoch != epoch {
+			return 0, false
+		}
+		i := slices.IndexFunc(rec.writers, func(w lastWrite) bool { return w.node == node })
+		if i < 0 {
+			return 0, false
+		}
+		return rec.writers[i].mark, true
 	}
-	i := slices.IndexFunc(rec.writers, func(w lastWrite) bool { return w.node == b.node })
-	if i < 0 {
-		return 0, false
-	}
-	return rec.writers[i].mark, true
 }

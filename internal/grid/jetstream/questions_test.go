@@ -6,8 +6,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/grid"
@@ -54,17 +52,6 @@ func TestNodesAskEachOther(t *testing.T) {
 	gridtest.Eventually(t, func() bool { return said(n[2]) == "node 0" })
 	jetstream.Die(n[0])
 	gridtest.Eventually(t, func() bool { return said(n[2]) == "" })
-}
-
-func TestASilentNodeIsNotWaitedForLong(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		if got := jetstream.ExpectedAfter(5 * time.Second); got != 1 {
-			t.Errorf("%d nodes are expected to answer after five seconds", got)
-		}
-		if got := jetstream.ExpectedAfter(7 * time.Second); got != 0 {
-			t.Errorf("%d nodes are expected to answer after seven seconds", got)
-		}
-	})
 }
 
 func TestANoticeIsEverywhereWhenNotifyReturns(t *testing.T) {
