@@ -13,6 +13,7 @@ type values struct {
 	cells cells
 }
 
+// Values stand below "claim" in the streams of every version, and their nodes read each other's.
 func newValues(s *stream) *values { return &values{cells{stream: s, kind: "claim"}} }
 
 // Value implements grid.Values.
