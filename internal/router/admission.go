@@ -88,10 +88,10 @@ func (t *topic) workOf(p *Publication) int {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.state == nil {
+	if t.log.state == nil {
 		return len(p.Body)
 	}
-	return len(p.Body) + t.state.Len()
+	return len(p.Body) + t.log.state.Len()
 }
 
 // backpressure logs that a publication is refused for lack of memory, so many times a second at most: whoever causes it could fill

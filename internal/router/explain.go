@@ -78,7 +78,7 @@ func (r *Router) Lately(topicID string) Lately {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l := t.lately
-	l.Followed, l.Position, l.At = true, t.pos, t.at
+	l.Followed, l.Position, l.At = true, t.log.pos, t.log.at
 	return l
 }
 

@@ -3,7 +3,6 @@ package router
 import (
 	"context"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/freshet-io/freshet/internal/content"
 	"github.com/freshet-io/freshet/internal/fanout"
 	"github.com/freshet-io/freshet/internal/jsonpatch"
+	"github.com/freshet-io/freshet/internal/trace"
 )
 
 // Feed is one variant of a topic: the frames that all its subscribers share. It implements fanout.Feed.
@@ -22,21 +22,21 @@ type Feed struct {
 	mark    string // of the filter, at the end of every epoch
 
 	// Guarded by topic.mu.
-	refs     int
-	view     *content.View // of a filtered feed
-	full     []byte        // the frame of the whole document at fullAt, for filtered feeds
-	fullAt   fanout.Cursor
-	caught   map[fanout.Cursor]fanout.Batch // what leads from older cursors to caughtAt
-	caughtAt fanout.Cursor
-	caughtIn int           // bytes of caught that nobody else holds
-	ratio    float64       // of the last whole document's frame to what it was before compression
-	lateFrom fanout.Cursor // a late feed leads to what was there then
+	refs      int
+	view      *content.View // of a filtered feed
+	full      []byte        // the frame of the whole document at fullAt, for filtered feeds
+	fullAt    fanout.Cursor
+	caught    map[fanout.Cursor]fanout.Batch // what leads from older cursors to caughtAt
+	caughtAt  fanout.Cursor
+	caughtIn  int           // bytes of caught that nobody else holds
+	ratio     float64       // of the last whole document's frame to what it was before compression
+	staleFrom fanout.Cursor // a stale feed leads to what was there then
 
 	// Guarded by mu.
-	mu       sync.Mutex
-	log      frameLog
-	lateness lateness
-	watches  map[*func()]struct{}
+	mu        sync.Mutex
+	log       frameLog
+	freshness freshness
+	watches   map[*func()]struct{}
 }
 
 // Subscribe returns the feed of a topic's variant. Close it after use.
@@ -48,7 +48,8 @@ func (r *Router) Subscribe(ctx context.Context, topic *freshet.Topic, v Variant)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.join(ctx); err != nil {
+	// Before anybody relies on it.
+	if err := t.presence.enter(func() (func(), error) { return r.grid.Join(ctx, t.id) }); err != nil {
 		r.release(t)
 		return nil, err
 	}
@@ -91,53 +92,24 @@ func (f *Feed) isBehind(lastID string) bool {
 	}
 	f.topic.mu.Lock()
 	defer f.topic.mu.Unlock()
-	return pos.Epoch == f.topic.pos.Epoch && pos.Version > f.topic.pos.Version
+	return pos.Epoch == f.topic.log.pos.Epoch && pos.Version > f.topic.log.pos.Version
 }
 
 // Close gives the feed back.
 func (f *Feed) Close() {
 	f.topic.close(f)
 	f.topic.settle()
-	f.topic.part()
+	f.topic.presence.exit()
 	f.topic.router.release(f.topic)
-}
-
-// join tells the grid that somebody reads the topic here, before anybody relies on it.
-func (t *topic) join(ctx context.Context) error {
-	t.presence.Lock()
-	defer t.presence.Unlock()
-	if t.readers == 0 {
-		leave, err := t.router.grid.Join(ctx, t.id)
-		if err != nil {
-			return err
-		}
-		t.leave = leave
-	}
-	t.readers++
-	return nil
-}
-
-func (t *topic) part() {
-	t.presence.Lock()
-	defer t.presence.Unlock()
-	if t.readers--; t.readers == 0 {
-		t.leave()
-		t.leave = nil
-	}
 }
 
 func (t *topic) open(v Variant) *Feed {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	f := t.feeds[v]
+	f := t.audience.feeds[v]
 	if f == nil {
-		f = &Feed{topic: t, variant: v, mark: v.Filter.Mark(), log: newFrameLog(t.cursor)}
-		t.feeds[v] = f
-		if f.filtered() {
-			t.openView(f)
-		} else {
-			t.whole = append(t.whole, f)
-		}
+		f = &Feed{topic: t, variant: v, mark: v.Filter.Mark(), log: newFrameLog(t.log.cursor)}
+		t.audience.add(f, t.log.state)
 	}
 	f.refs++
 	return f
@@ -146,17 +118,12 @@ func (t *topic) open(v Variant) *Feed {
 func (t *topic) close(f *Feed) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if f.refs--; f.refs > 0 {
-		return
-	}
-	delete(t.feeds, f.variant)
-	t.left = time.Now()
-	if f.filtered() {
-		t.closeView(f)
-	} else {
-		t.whole = slices.DeleteFunc(t.whole, func(other *Feed) bool { return other == f })
+	if f.refs--; f.refs == 0 {
+		t.audience.remove(f, time.Now())
 	}
 }
+
+func (f *Feed) filtered() bool { return !f.variant.Filter.IsZero() }
 
 // Begin returns what a new subscriber gets first: the one event that leads from the event it last saw to the newest
 // document, a snapshot if that is unknown, or nothing while there is no document.
@@ -164,17 +131,17 @@ func (f *Feed) Begin(lastID string) fanout.Batch {
 	t := f.topic
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.state == nil {
-		return fanout.Batch{Next: t.cursor}
+	if t.log.state == nil {
+		return fanout.Batch{Next: t.log.cursor}
 	}
-	f.bring()
+	f.update()
 	i := f.place(lastID)
 	if i < 0 {
 		return f.snapshot()
 	}
-	at := t.history.revisions[i].cursor
+	at := t.log.history.revisions[i].cursor
 	batch := f.catchUp(at)
-	if batch.Events == 0 && f.view == nil && at < t.cursor {
+	if batch.Events == 0 && f.view == nil && at < t.log.cursor {
 		// The document changed and changed back. The reader has it, but not by its present name.
 		batch.Bytes, batch.Events, batch.Full = f.encode(patchEvent, []byte("[]")), 1, f.wholeLen()
 	}
@@ -187,7 +154,7 @@ func (f *Feed) place(lastID string) int {
 	if !ok {
 		return -1
 	}
-	return f.topic.history.position(pos)
+	return f.topic.log.history.position(pos)
 }
 
 // position is where in the topic an event of this feed was.
@@ -203,10 +170,10 @@ func (f *Feed) position(lastID string) (pos freshet.Position, ok bool) {
 func (f *Feed) Since(cursor fanout.Cursor) fanout.Batch {
 	f.mu.Lock()
 	batch, ok := f.log.since(cursor)
-	demanded := f.demand()
+	queued := f.queueIfRead()
 	f.mu.Unlock()
-	if demanded {
-		f.topic.bringLate()
+	if queued {
+		f.topic.startUpdates()
 	}
 	if ok {
 		return batch
@@ -243,15 +210,15 @@ const (
 // catchUp is one event from cursor to the newest version. The caller holds topic.mu.
 func (f *Feed) catchUp(cursor fanout.Cursor) fanout.Batch {
 	t := f.topic
-	f.bring()
-	if t.state == nil || cursor >= t.cursor {
-		return fanout.Batch{Next: t.cursor}
+	f.update()
+	if t.log.state == nil || cursor >= t.log.cursor {
+		return fanout.Batch{Next: t.log.cursor}
 	}
 	if f.variant.Mode == Snapshots {
 		return f.snapshot()
 	}
-	if f.caughtAt != t.cursor {
-		f.caught, f.caughtAt, f.caughtIn = nil, t.cursor, 0
+	if f.caughtAt != t.log.cursor {
+		f.caught, f.caughtAt, f.caughtIn = nil, t.log.cursor, 0
 	}
 	if batch, ok := f.caught[cursor]; ok {
 		return batch
@@ -269,20 +236,20 @@ func (f *Feed) catchUp(cursor fanout.Cursor) fanout.Batch {
 // compose makes the event that catchUp returns.
 func (f *Feed) compose(cursor fanout.Cursor) fanout.Batch {
 	t := f.topic
-	i := t.history.at(cursor)
+	i := t.log.history.at(cursor)
 	if i < 0 {
 		return f.snapshot()
 	}
 	change := f.changeSince(i)
 	switch change.Kind {
 	case jsonpatch.Same:
-		return fanout.Batch{Next: t.cursor}
+		return fanout.Batch{Next: t.log.cursor}
 	case jsonpatch.Whole:
 		return f.snapshot()
 	}
 	frame := f.encode(patchEvent, change.Patch)
 	f.caughtIn += len(frame)
-	return fanout.Batch{Bytes: frame, Events: 1, Full: f.wholeLen(), Next: t.cursor}
+	return fanout.Batch{Bytes: frame, Events: 1, Full: f.wholeLen(), Next: t.log.cursor}
 }
 
 func (f *Feed) changeSince(i int) jsonpatch.Change {
@@ -290,35 +257,35 @@ func (f *Feed) changeSince(i int) jsonpatch.Change {
 	if f.view == nil {
 		return t.since(i)
 	}
-	old, ok := t.history.revisions[i].state.(*content.Items)
+	old, ok := t.log.history.revisions[i].state.(*content.Items)
 	if !ok {
 		return jsonpatch.Change{Kind: jsonpatch.Whole}
 	}
-	return content.FilteredDiff(old, t.state.(*content.Items), f.variant.Filter.content())
+	return content.FilteredDiff(old, t.log.state.(*content.Items), f.variant.Filter.content())
 }
 
 // snapshot is the whole document as one event. The caller holds topic.mu, and there is a document.
 func (f *Feed) snapshot() fanout.Batch {
 	t := f.topic
-	batch := fanout.Batch{Events: 1, Next: t.cursor}
+	batch := fanout.Batch{Events: 1, Next: t.log.cursor}
 	if f.view == nil {
 		batch.Bytes = t.frames.get(frameKey{f.variant.Event, f.variant.Compressed}, func() []byte {
-			return f.encode(f.variant.Event, t.state.Bytes())
+			return f.encode(f.variant.Event, t.log.state.Bytes())
 		})
 		f.learnRatio(len(batch.Bytes))
 		t.recount()
 		return batch
 	}
-	if f.full == nil || f.fullAt != t.cursor {
-		f.full, f.fullAt = f.encode(f.variant.Event, f.view.Bytes()), t.cursor
+	if f.full == nil || f.fullAt != t.log.cursor {
+		f.full, f.fullAt = f.encode(f.variant.Event, f.view.Bytes()), t.log.cursor
 		f.learnRatio(len(f.full))
 	}
 	batch.Bytes = f.full
 	return batch
 }
 
-// add appends the frame of the newest revision. The caller holds topic.mu.
-func (f *Feed) add(change jsonpatch.Change) {
+// add appends the frame of the newest revision, whose delivery somebody may follow. The caller holds topic.mu.
+func (f *Feed) add(change jsonpatch.Change, delivery *trace.Delivery) {
 	t := f.topic
 	if change.Kind == jsonpatch.Same {
 		return // another version of the same document: whoever has one has the other
@@ -337,9 +304,9 @@ func (f *Feed) add(change jsonpatch.Change) {
 	whole := f.wholeLen()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.log.append(t.cursor, frame, whole)
-	if t.delivery != nil {
-		f.log.delivery, f.log.followed = t.delivery, t.cursor
+	f.log.append(t.log.cursor, frame, whole)
+	if delivery != nil {
+		f.log.delivery, f.log.followed = delivery, t.log.cursor
 	}
 	f.wake()
 }

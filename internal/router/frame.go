@@ -43,7 +43,7 @@ func (c *frameCache) get(key frameKey, encode func() []byte) []byte {
 
 // encode makes the frame of an event at the newest version.
 func (f *Feed) encode(name string, data []byte) []byte {
-	at := f.topic.pos
+	at := f.topic.log.pos
 	at.Epoch += f.mark
 	e := sse.Event{ID: at.String(), Name: name, Data: data}
 	frame := sse.AppendEvent(make([]byte, 0, sse.EventSize(e)), e)
@@ -72,10 +72,10 @@ func (f *Feed) plainLen() int {
 	switch {
 	case f.view != nil:
 		data = f.view.Len()
-	case t.state != nil:
-		data = t.state.Len()
+	case t.log.state != nil:
+		data = t.log.state.Len()
 	}
-	return sse.FrameLen(t.pos.Len()+len(f.mark), len(f.variant.Event), data)
+	return sse.FrameLen(t.log.pos.Len()+len(f.mark), len(f.variant.Event), data)
 }
 
 // learnRatio remembers how well the whole document compressed.

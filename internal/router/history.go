@@ -40,17 +40,6 @@ const (
 	revisionSize = 96
 )
 
-// bounds are those of the topic's history now. Patches of item topics lead nowhere without their states. The caller holds t.mu.
-func (t *topic) bounds() historyBounds {
-	switch {
-	case t.followedLately():
-		return fullBounds
-	case t.rules.IsItems():
-		return foldedBounds
-	}
-	return thinBounds
-}
-
 // size returns how many bytes the history takes. The newest state is not its own.
 func (h *history) size() int {
 	n := len(h.revisions)
@@ -142,25 +131,4 @@ func (h *history) position(pos freshet.Position) int {
 		}
 	}
 	return -1
-}
-
-// since is the one change that leads from the i-th revision to the newest. The caller holds t.mu.
-func (t *topic) since(i int) jsonpatch.Change {
-	h := &t.history
-	from, to := &h.revisions[i], &h.revisions[len(h.revisions)-1]
-	if t.rules.IsItems() {
-		// A nil state differs wholly: an item topic's patches cannot be joined into anything better than its states tell.
-		return t.rules.Diff(from.state, to.state)
-	}
-	if from.state != nil {
-		return t.compareHeld(from.state) // shorter than any joined patches, and sooner done
-	}
-	patches := make([][]byte, 0, len(h.revisions)-i-1)
-	for _, r := range h.revisions[i+1:] {
-		if r.change.Kind == jsonpatch.Whole {
-			return r.change
-		}
-		patches = append(patches, r.change.Patch)
-	}
-	return t.rules.Join(to.state, patches)
 }

@@ -7,9 +7,10 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/content"
+	"github.com/freshet-io/freshet/internal/memory"
 )
 
-// What topics hold is counted in one account, against a hard bound. Of it, what can be made again while nobody follows a topic
+// What topics hold is counted in one account, against a hard bound. Of it, what can be derived again while nobody follows a topic
 // (the tape of its document, its history) has a bound of its own, and goes first. What reading and comparing long documents takes
 // for a moment is bounded by a semaphore, which also leaves processors for everybody else.
 
@@ -24,7 +25,7 @@ const (
 	fullFor      = 30 * time.Second
 )
 
-// makeRoom refuses a state that does not fit in memory in place of the held one. What can be made again goes first.
+// makeRoom refuses a state that does not fit in memory in place of the held one. What can be derived again goes first.
 func (t *topic) makeRoom(held, next content.State) error {
 	r := t.router
 	growth := int64(content.FoldedSize(next) - content.FoldedSize(held))
@@ -48,7 +49,7 @@ func (t *topic) makeRoom(held, next content.State) error {
 // squeezeEvery is how often followed topics are asked for what they could do without: each of them has to be looked at.
 const squeezeEvery = time.Second
 
-// squeeze has topics give up what can be made again although somebody follows them. They read their documents again at the next
+// squeeze has topics give up what can be derived again although somebody follows them. They read their documents again at the next
 // publication.
 func (r *Router) squeeze() {
 	r.mu.Lock()
@@ -63,62 +64,57 @@ func (r *Router) squeeze() {
 		if !t.mu.TryLock() {
 			continue // it settles when it is done
 		}
-		if t.remaking() > smallCache {
-			t.giveUp()
+		if t.log.derived() > smallCache {
+			t.foldAnyway()
 		}
 		t.mu.Unlock()
 	}
 }
 
+// footprint is what of a topic is counted in the account.
+type footprint struct {
+	account *memory.Account
+	counted int
+}
+
+// set makes it so many bytes.
+func (f *footprint) set(bytes int) {
+	f.account.Add(int64(bytes - f.counted))
+	f.counted = bytes
+}
+
 // recount counts what the topic holds beside what the grid does. The caller holds t.mu.
 func (t *topic) recount() {
 	size := 0
-	if t.state != nil && !t.letGo {
-		size = content.Size(t.state) + t.history.size() + t.frames.size()
-		if t.router.gridCounts {
-			size -= content.FoldedSize(t.state)
-		}
+	if t.log.state != nil && !t.ended {
+		size = t.log.size(t.router.gridCounts) + t.frames.size()
 	}
-	t.router.memory.Add(int64(size - t.counted))
-	t.counted = size
-}
-
-// remaking is how many bytes of what the topic holds can be made again. The caller holds t.mu.
-func (t *topic) remaking() int {
-	return content.Size(t.state) - content.FoldedSize(t.state) + t.history.size()
-}
-
-// followedFor is how long after its last reader left a topic keeps everything that readers who come back need.
-const followedFor = time.Minute
-
-// followedLately reports whether somebody follows the topic, or may come back. The caller holds t.mu.
-func (t *topic) followedLately() bool {
-	return len(t.feeds) > 0 || !t.left.IsZero() && time.Since(t.left) < followedFor
+	t.footprint.set(size)
 }
 
 // settle keeps what the topic holds within bounds, after a publication or after its last reader left. The caller holds no lock of a topic.
 func (t *topic) settle() {
 	t.mu.Lock()
-	kept := 0
-	if !t.letGo {
-		kept = t.remaking()
+	cached := 0
+	if !t.ended {
+		cached = t.log.derived()
 	}
 	switch {
-	case kept > smallCache && !t.router.memory.Fits(1):
-		t.giveUp() // also where readers would have liked it to stay
-		kept = 0
-	case len(t.feeds) > 0:
-		kept = 0
+	case cached > smallCache && !t.router.memory.Fits(1):
+		t.foldAnyway() // also where readers would have liked it to stay
+		cached = 0
+	case len(t.audience.feeds) > 0:
+		cached = 0
 	}
 	t.mu.Unlock()
-	if kept <= smallCache {
+	if cached <= smallCache {
 		t.router.cache.remove(t)
 		return
 	}
-	fold(t.router.cache.touch(t, kept))
+	fold(t.router.cache.touch(t, cached))
 }
 
-// fold has topics give up what can be made again. One that is busy settles when it is done.
+// fold has topics give up what can be derived. One that is busy settles when it is done.
 func fold(topics []*topic) {
 	for _, t := range topics {
 		if t.mu.TryLock() {
@@ -128,35 +124,22 @@ func fold(topics []*topic) {
 	}
 }
 
-// fold gives up what can be made again, unless somebody follows the topic. The caller holds t.mu.
+// fold gives up what can be derived, unless somebody follows the topic. The caller holds t.mu.
 func (t *topic) fold() {
-	if len(t.feeds) == 0 {
-		t.giveUp()
+	if len(t.audience.feeds) == 0 {
+		t.foldAnyway()
 	}
 }
 
-// giveUp gives up what can be made again. The caller holds t.mu.
-func (t *topic) giveUp() {
-	t.replaceState(content.Fold(t.state))
-	t.history.trim(foldedBounds)
+// foldAnyway gives up what can be derived. The caller holds t.mu.
+func (t *topic) foldAnyway() {
+	t.log.fold()
 	t.frames.reset()
 	t.recount()
 }
 
-// unfold makes the held state fit to be compared again and again. The caller holds t.mu.
+// unfold makes the newest state fit to be compared again and again. The caller holds t.mu.
 func (t *topic) unfold() {
-	t.replaceState(t.rules.Unfold(t.state))
+	t.log.replace(t.rules.Unfold(t.log.state))
 	t.recount()
-}
-
-// replaceState replaces the held state by one that says the same, here and in the grid. The caller holds t.mu.
-func (t *topic) replaceState(state content.State) {
-	if state == nil || state == t.state {
-		return
-	}
-	t.state = state
-	t.history.renew(state)
-	if t.carried != nil {
-		t.carried.replace(state)
-	}
 }

@@ -88,7 +88,7 @@ type Router struct {
 	gridCounts bool
 	viewWork   int
 
-	viewing sync.Mutex // held by whoever brings a late feed; taken before topic.mu
+	updating sync.Mutex // held by whoever updates a stale feed; taken before topic.mu
 
 	// Guarded by mu.
 	mu      sync.Mutex
@@ -152,13 +152,11 @@ func (r *Router) Document(ctx context.Context, topic freshet.Topic) (body []byte
 		return nil, freshet.Position{}, err
 	}
 	defer r.release(t)
-	t.mu.Lock()
-	state, pos := t.state, t.pos
-	t.mu.Unlock()
-	if state == nil {
+	head := t.head()
+	if head.state == nil {
 		return nil, freshet.Position{}, nil
 	}
-	return state.Bytes(), pos, nil
+	return head.state.Bytes(), head.pos, nil
 }
 
 // refresh brings the topic up to what was published before the call, on any node. If nobody can tell, a reader gets what this
@@ -201,20 +199,20 @@ func (r *Router) host(ctx context.Context, ft *freshet.Topic) (_ *topic, read bo
 	}
 	t := r.topics[ft.ID]
 	if t == nil {
-		t = &topic{id: ft.ID, app: ft.AppID, rules: r.rules(ft), router: r, feeds: make(map[Variant]*Feed)}
+		t = r.newTopic(ft)
 		r.topics[ft.ID] = t
 	}
-	t.users++
+	t.usage.acquire()
 	r.mu.Unlock()
 	// The first one follows the topic for all who wait; it must not fail them by giving up itself.
-	t.follow.Do(func() { read, t.err = true, t.startFollowing(context.WithoutCancel(ctx)) })
-	if t.err != nil {
+	read, err = t.watch.start(func() (func(), error) { return t.follow(context.WithoutCancel(ctx)) })
+	if err != nil {
 		r.mu.Lock()
 		if r.topics[ft.ID] == t {
 			delete(r.topics, ft.ID) // the next one tries again
 		}
 		r.mu.Unlock()
-		return nil, false, t.err
+		return nil, false, err
 	}
 	return t, read, nil
 }
@@ -222,8 +220,7 @@ func (r *Router) host(ctx context.Context, ft *freshet.Topic) (_ *topic, read bo
 func (r *Router) release(t *topic) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t.users--
-	t.lastUsed = time.Now()
+	t.usage.release(time.Now())
 }
 
 // sweep lets go of topics that were not used for a while.
@@ -234,8 +231,9 @@ func (r *Router) sweep() {
 		return
 	}
 	var idle []*topic
+	now := time.Now()
 	for id, t := range r.topics {
-		if t.users == 0 && time.Since(t.lastUsed) >= r.linger {
+		if t.usage.isIdle(now, r.linger) {
 			delete(r.topics, id)
 			idle = append(idle, t)
 		}

@@ -33,7 +33,7 @@ func (w *Writer) Publish(ctx context.Context, p Publication) (Outcome, error) {
 func (w *Writer) IsEmpty() bool {
 	w.topic.mu.Lock()
 	defer w.topic.mu.Unlock()
-	return w.topic.state == nil
+	return w.topic.log.state == nil
 }
 
 // Close lets the router leave the topic. Call it once.
