@@ -24,14 +24,14 @@ var (
 const keptBuffer = 1 << 20
 
 // read takes the answer apart.
-func (c *client) read(ctx context.Context, q *request, resp *http.Response) (*answer, error) {
+func (c *client) read(ctx context.Context, q *request, resp *http.Response) (*response, error) {
 	switch resp.StatusCode {
 	case http.StatusOK, http.StatusNonAuthoritativeInfo:
 	case http.StatusNotModified:
 		if q.etag == "" && q.lastModified == "" {
 			return nil, freshet.Errorf(freshet.SourceFailed, "The data source answered with status 304 to a request without conditions")
 		}
-		return &answer{notModified: true}, nil
+		return &response{notModified: true}, nil
 	case http.StatusNoContent, http.StatusResetContent:
 		return nil, unreadable("The data source answered without a document")
 	default:
@@ -41,7 +41,7 @@ func (c *client) read(ctx context.Context, q *request, resp *http.Response) (*an
 	if err != nil {
 		return nil, err
 	}
-	return &answer{body: body, etag: validator(resp.Header.Get("ETag")), lastModified: validator(resp.Header.Get("Last-Modified"))}, nil
+	return &response{body: body, etag: validator(resp.Header.Get("ETag")), lastModified: validator(resp.Header.Get("Last-Modified"))}, nil
 }
 
 // maxValidator keeps targets from storing things with us.

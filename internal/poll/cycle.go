@@ -32,17 +32,17 @@ func (s *source) fire() {
 		return
 	}
 	s.busy, s.again = true, false
-	s.host = s.plan.target.host
+	s.host = s.plan.endpoint.host
 	s.p.working.Add(1)
 	s.mu.Unlock()
-	if s.p.hosts.enter(s.host, s) {
+	if s.p.hosts.acquire(s.host, s) {
 		s.proceed()
 	}
 }
 
 // proceed has a place at its host.
 func (s *source) proceed() {
-	if s.shard.gate.enter(s) {
+	if s.shard.requests.acquire(s) {
 		s.poll()
 	}
 }
@@ -55,7 +55,7 @@ func (s *source) poll() {
 	s.mu.Unlock()
 	s.began = time.Now()
 	s.p.stats.late(s.began.Sub(due))
-	var got *answer
+	var got *response
 	var err error
 	s.span = s.p.opts.Tracer.Start("poll", trace.Client, trace.Parent{})
 	s.span.Set("freshet.topic", s.id)
@@ -65,10 +65,10 @@ func (s *source) poll() {
 		got, err = s.p.fetcher.fetch(s.p.ctx, s.request(now))
 		asking.End()
 	}
-	if next := s.shard.gate.leave(); next != nil {
+	if next := s.shard.requests.release(); next != nil {
 		go next.poll()
 	}
-	if next := s.p.hosts.leave(s.host); next != nil {
+	if next := s.p.hosts.release(s.host); next != nil {
 		go next.proceed()
 	}
 	pause := now.every
@@ -86,7 +86,7 @@ func (s *source) request(now *plan) *request {
 	if ttl := s.p.opts.MessageTTL; ttl > 0 {
 		within = min(within, ttl/4)
 	}
-	q := &request{target: now.target}
+	q := &request{endpoint: now.endpoint}
 	if s.polls++; s.polls >= fullEvery || time.Since(s.fullAt) >= within {
 		s.polls = 0
 		return q
@@ -97,7 +97,7 @@ func (s *source) request(now *plan) *request {
 
 // settle takes the answer to a question that was asked by the plan, and returns the pause until the next. An answer that
 // came too late to be ours to publish is dropped.
-func (s *source) settle(asked *plan, got *answer, err error) time.Duration {
+func (s *source) settle(asked *plan, got *response, err error) time.Duration {
 	if !s.stillMine(asked) {
 		return s.drop(asked)
 	}
@@ -142,13 +142,13 @@ func (s *source) setAbandon(f context.CancelFunc) {
 // stillMine reports whether the topic is still ours, and still what was asked for.
 func (s *source) stillMine(asked *plan) bool {
 	s.mu.Lock()
-	same := s.stopped == running && (s.plan == asked || s.plan.target.same(asked.target))
+	same := s.stopped == running && (s.plan == asked || s.plan.endpoint.same(asked.endpoint))
 	s.mu.Unlock()
 	return same && s.p.leases.holds(shardOf(s.id))
 }
 
 // take publishes the answer.
-func (s *source) take(ctx context.Context, asked *plan, got *answer) error {
+func (s *source) take(ctx context.Context, asked *plan, got *response) error {
 	if got.notModified {
 		s.tell(asked, unmodified)
 		if s.writer.IsEmpty() {
@@ -247,7 +247,7 @@ func (s *source) rest(asked *plan, pause time.Duration) {
 		s.mu.Unlock()
 		s.stop(left) // it was polled because somebody asked for that, not because somebody listens
 		return
-	case s.again || s.plan != asked && !s.plan.target.same(asked.target):
+	case s.again || s.plan != asked && !s.plan.endpoint.same(asked.endpoint):
 		s.schedule(0)
 	default:
 		if s.plan.every != asked.every {

@@ -80,7 +80,7 @@ type watched struct {
 	p *Poller
 }
 
-func (f *watched) fetch(ctx context.Context, q *request) (*answer, error) {
+func (f *watched) fetch(ctx context.Context, q *request) (*response, error) {
 	if !f.p.leases.holds(shardOf("a")) {
 		f.t.Errorf("a request at %v without a lease", time.Since(f.start))
 	}

@@ -13,25 +13,25 @@ import (
 	"github.com/freshet-io/freshet"
 )
 
-// request is one poll of one target.
+// request is one poll of one endpoint.
 type request struct {
-	target       *target
+	endpoint     *endpoint
 	etag         string // validators of what we have; empty for a full request
 	lastModified string
 
-	answered func(status int) // told of every answer, also of redirects; nil is nobody
+	responded func(status int) // told of every response, also of redirects; nil is nobody
 }
 
-// answer is what a target said. Failures are errors of the Source kinds.
-type answer struct {
+// response is what a target said. Failures are errors of the Source kinds.
+type response struct {
 	notModified  bool
 	body         []byte
 	etag         string
 	lastModified string
 }
 
-// target is where a topic's content comes from, prepared for many requests. It never changes.
-type target struct {
+// endpoint is a target, prepared for many requests: the URL, its host and the credentials. It never changes.
+type endpoint struct {
 	url          *url.URL
 	host         string // with its port: the one whose budget and connections are used
 	credentials  freshet.Credentials
@@ -39,12 +39,12 @@ type target struct {
 	allowedHosts []string
 }
 
-func newTarget(topic *freshet.Topic, allowedHosts []string) (*target, error) {
+func newEndpoint(topic *freshet.Topic, allowedHosts []string) (*endpoint, error) {
 	u, err := parseExact(topic.Publisher.URL)
 	if err != nil {
 		return nil, err
 	}
-	return &target{
+	return &endpoint{
 		url: u, host: authority(u), credentials: topic.Publisher.Credentials, appID: topic.AppID, allowedHosts: allowedHosts,
 	}, nil
 }
@@ -162,13 +162,13 @@ func (c *client) transport(host string) *http.Transport {
 }
 
 // fetch asks the target once, following redirects. A token that the target does not accept any more is replaced once.
-func (c *client) fetch(ctx context.Context, q *request) (*answer, error) {
+func (c *client) fetch(ctx context.Context, q *request) (*response, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	if q.target.credentials.OAuth2 == nil {
+	if q.endpoint.credentials.OAuth2 == nil {
 		return c.follow(ctx, q, "")
 	}
-	token, fresh, err := c.tokens.get(ctx, c, q.target)
+	token, fresh, err := c.tokens.get(ctx, c, q.endpoint)
 	if err != nil {
 		return nil, err
 	}
@@ -176,11 +176,11 @@ func (c *client) fetch(ctx context.Context, q *request) (*answer, error) {
 	if kind := freshet.KindOf(err); err == nil || kind != freshet.SourceUnauthorized && kind != freshet.SourceExpired {
 		return a, err
 	}
-	c.tokens.drop(q.target, token)
+	c.tokens.drop(q.endpoint, token)
 	if fresh {
 		return nil, err
 	}
-	if token, _, err = c.tokens.get(ctx, c, q.target); err != nil {
+	if token, _, err = c.tokens.get(ctx, c, q.endpoint); err != nil {
 		return nil, err
 	}
 	return c.follow(ctx, q, token)
@@ -188,18 +188,18 @@ func (c *client) fetch(ctx context.Context, q *request) (*answer, error) {
 
 // follow goes from one redirect to the next. Whoever gets the request after it left its first origin gets it without
 // credentials, also if that is the first origin again: only we send them there, not somebody else's redirect.
-func (c *client) follow(ctx context.Context, q *request, token string) (*answer, error) {
-	at, trusted := q.target.url, true
+func (c *client) follow(ctx context.Context, q *request, token string) (*response, error) {
+	at, trusted := q.endpoint.url, true
 	for hop := 0; ; hop++ {
-		if !freshet.AllowsHost(q.target.allowedHosts, at.Hostname()) {
+		if !freshet.AllowsHost(q.endpoint.allowedHosts, at.Hostname()) {
 			return nil, freshet.Errorf(freshet.SourceUnreachable, "The app does not allow its topics to reach this host")
 		}
 		resp, err := c.transport(authority(at)).RoundTrip(c.newRequest(ctx, q, at, token, trusted))
 		if err != nil {
 			return nil, c.unreached(ctx, err)
 		}
-		if q.answered != nil {
-			q.answered(resp.StatusCode)
+		if q.responded != nil {
+			q.responded(resp.StatusCode)
 		}
 		location := resp.Header.Get("Location")
 		if !isRedirect(resp.StatusCode) || location == "" {
@@ -252,7 +252,7 @@ func (c *client) newRequest(ctx context.Context, q *request, at *url.URL, token 
 	h["Via"] = via
 	if trusted {
 		own := map[string]bool{}
-		for _, f := range q.target.credentials.Headers {
+		for _, f := range q.endpoint.credentials.Headers {
 			if !own[f.Name] {
 				own[f.Name] = true
 				delete(h, f.Name)

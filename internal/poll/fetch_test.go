@@ -66,10 +66,10 @@ func testClient(t *testing.T, change ...func(*clientOptions)) *client {
 	return c
 }
 
-func targetOf(t *testing.T, url string, headers ...freshet.HeaderField) *target {
+func targetOf(t *testing.T, url string, headers ...freshet.HeaderField) *endpoint {
 	t.Helper()
 	topic := freshet.Topic{AppID: "app", Publisher: freshet.Publisher{URL: url, Credentials: freshet.Credentials{Headers: headers}}}
-	tg, err := newTarget(&topic, nil)
+	tg, err := newEndpoint(&topic, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,9 +80,9 @@ func header(name, value string) freshet.HeaderField {
 	return freshet.HeaderField{Name: name, Value: freshet.Secret(value)}
 }
 
-func get(t *testing.T, c *client, url string, headers ...freshet.HeaderField) (*answer, error) {
+func get(t *testing.T, c *client, url string, headers ...freshet.HeaderField) (*response, error) {
 	t.Helper()
-	return c.fetch(t.Context(), &request{target: targetOf(t, url, headers...)})
+	return c.fetch(t.Context(), &request{endpoint: targetOf(t, url, headers...)})
 }
 
 func wantFailure(t *testing.T, err error, kind freshet.Kind) *freshet.Error {
@@ -122,7 +122,7 @@ func TestTheTargetGetsPathAndQueryAsTheyWereWritten(t *testing.T) {
 
 func TestARequestSaysWhoItIsFromAndWhatItWants(t *testing.T) {
 	o := newOrigin(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") })
-	q := &request{target: targetOf(t, o.URL, header("Authorization", "Basic x"), header("X-Twice", "1"), header("X-Twice", "2")),
+	q := &request{endpoint: targetOf(t, o.URL, header("Authorization", "Basic x"), header("X-Twice", "1"), header("X-Twice", "2")),
 		etag: `"e"`, lastModified: "Sun, 15 Nov 2026 00:00:00 GMT"}
 	if _, err := testClient(t).fetch(t.Context(), q); err != nil {
 		t.Fatal(err)
@@ -277,7 +277,7 @@ func TestNamesInsideCannotBeProbed(t *testing.T) {
 			return err
 		},
 		"a token endpoint": func(host string) error {
-			_, err := c.fetch(t.Context(), &request{target: withOAuth2(targetOf(t, "http://192.0.2.1/"), "http://"+host+"/token")})
+			_, err := c.fetch(t.Context(), &request{endpoint: withOAuth2(targetOf(t, "http://192.0.2.1/"), "http://"+host+"/token")})
 			return err
 		},
 		"a trial": func(host string) error {
@@ -379,13 +379,13 @@ func TestAllowListsHoldForRedirectsToo(t *testing.T) {
 	})
 	tg := targetOf(t, o.URL)
 	tg.allowedHosts = []string{"127.0.0.1"}
-	_, err := testClient(t).fetch(t.Context(), &request{target: tg})
+	_, err := testClient(t).fetch(t.Context(), &request{endpoint: tg})
 	if e := wantFailure(t, err, freshet.SourceUnreachable); !strings.Contains(e.Msg, "app") {
 		t.Errorf("it says %q", e.Msg)
 	}
 	before := o.count()
 	tg.allowedHosts = []string{"*.example.com"}
-	_, err = testClient(t).fetch(t.Context(), &request{target: tg})
+	_, err = testClient(t).fetch(t.Context(), &request{endpoint: tg})
 	wantFailure(t, err, freshet.SourceUnreachable)
 	if o.count() != before {
 		t.Error("a host that is not allowed was asked")

@@ -48,7 +48,7 @@ func TestRedirectsAndTokenEndpointsAreGuardedToo(t *testing.T) {
 	c := testClient(t, guarded)
 	tg := targetOf(t, "http://192.0.2.1/")
 	tg.credentials.OAuth2 = &freshet.OAuth2{TokenURL: inside.URL, ClientID: "id", ClientSecret: "secret"}
-	_, err := c.fetch(t.Context(), &request{target: tg})
+	_, err := c.fetch(t.Context(), &request{endpoint: tg})
 	wantFailure(t, err, freshet.SourceUnreachable)
 	if asked.Load() != 0 {
 		t.Error("the token endpoint inside was asked")

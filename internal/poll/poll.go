@@ -8,7 +8,7 @@
 // It deliberately does not decide who may subscribe, does not tell subscribers anything itself (a failure is written down in
 // the grid, see freshet.SourceFailure), and keeps nothing: where and what to ask is the catalog's knowledge.
 //
-// A Poller is safe for concurrent use. Locks are taken in the order shard.mu, source.mu, lines of budgets; none is held
+// A Poller is safe for concurrent use. Locks are taken in the order shard.mu, source.mu, semaphores; none is held
 // during a request, a publication, or a call of the router, the grid or the catalog. A publication takes source.mu, to ask
 // whether it is still wanted.
 package poll
@@ -101,7 +101,7 @@ func (o *Options) client() clientOptions {
 
 // fetcher asks targets. The client is one; tests of time have another, since real sockets do not wait for a clock.
 type fetcher interface {
-	fetch(ctx context.Context, q *request) (*answer, error)
+	fetch(ctx context.Context, q *request) (*response, error)
 }
 
 // numShards is how finely topics are divided among nodes: enough for some dozen nodes, few enough that renewing every lease
@@ -134,25 +134,25 @@ type Poller struct {
 
 // shard is a part of all topics: those that one lease covers.
 type shard struct {
-	until atomic.Pointer[time.Time] // when the lease ends unless it is renewed; nil: there is none
-	gate  gate
+	until    atomic.Pointer[time.Time] // when the lease ends unless it is renewed; nil: there is none
+	requests semaphore                 // under way
 
 	mu      sync.Mutex
 	sources map[string]*source // Guarded by mu.
 	second  int64              // Guarded by mu. The last one in which sources began, since the Poller's start.
-	begun   int                // Guarded by mu. How many did.
+	burst   int                // Guarded by mu. How many did.
 }
 
-// crowd is how many sources begin within a second in one shard before they are driven apart: some hundreds in all.
-const crowd = 4
+// maxBurst is how many sources begin within a second in one shard before they are driven apart: some hundreds in all.
+const maxBurst = 4
 
-// begins counts a source that polls at once, and reports whether it does so in a crowd. The caller holds mu.
-func (sh *shard) begins(second int64) bool {
+// inBurst counts a source that polls at once, and reports whether too many do. The caller holds mu.
+func (sh *shard) inBurst(second int64) bool {
 	if sh.second != second {
-		sh.second, sh.begun = second, 0
+		sh.second, sh.burst = second, 0
 	}
-	sh.begun++
-	return sh.begun > crowd
+	sh.burst++
+	return sh.burst > maxBurst
 }
 
 // New starts a Poller. Close it after use, before the grid and the router.
@@ -178,7 +178,7 @@ func newPoller(parts Parts, opts Options, f fetcher) *Poller {
 	for i := range p.shards {
 		p.shards[i].sources = make(map[string]*source)
 		if opts.Concurrency > 0 {
-			p.shards[i].gate.limit = max(1, opts.Concurrency/numShards)
+			p.shards[i].requests.limit = max(1, opts.Concurrency/numShards)
 		}
 	}
 	p.leases = newLeases(p)
@@ -299,7 +299,7 @@ func (p *Poller) arrive(topicID string, why reason) {
 		return
 	}
 	s := newSource(p, sh, topicID, why)
-	s.spread = why == subscriber && sh.begins(int64(time.Since(p.leases.start)/time.Second))
+	s.spread = why == subscriber && sh.inBurst(int64(time.Since(p.leases.start)/time.Second))
 	sh.sources[topicID] = s // perhaps in place of one that is just ending
 	p.later(s.load)
 }

@@ -89,18 +89,18 @@ type script struct {
 	start  time.Time
 	polls  map[string][]time.Duration // when, by host
 	asked  []*request
-	answer func(n int, q *request) (*answer, error) // n counts the polls of the host
+	answer func(n int, q *request) (*response, error) // n counts the polls of the host
 	takes  time.Duration
 	under  map[string]int // way, by host
 	most   int
 }
 
-func newScript(f func(n int, q *request) (*answer, error)) *script {
+func newScript(f func(n int, q *request) (*response, error)) *script {
 	return &script{start: time.Now(), polls: map[string][]time.Duration{}, answer: f, under: map[string]int{}}
 }
 
-func (s *script) fetch(ctx context.Context, q *request) (*answer, error) {
-	host := q.target.url.Hostname()
+func (s *script) fetch(ctx context.Context, q *request) (*response, error) {
+	host := q.endpoint.url.Hostname()
 	s.mu.Lock()
 	s.polls[host] = append(s.polls[host], time.Since(s.start))
 	s.asked = append(s.asked, q)
@@ -127,11 +127,11 @@ func (s *script) times(id string) []time.Duration {
 	return slices.Clone(s.polls[id+".example.com"])
 }
 
-func counting(n int, _ *request) (*answer, error) {
-	return &answer{body: fmt.Appendf(nil, `{"n":%d}`, n)}, nil
+func counting(n int, _ *request) (*response, error) {
+	return &response{body: fmt.Appendf(nil, `{"n":%d}`, n)}, nil
 }
 
-func failing(kind freshet.Kind) (*answer, error) { return nil, freshet.Errorf(kind, "It fails") }
+func failing(kind freshet.Kind) (*response, error) { return nil, freshet.Errorf(kind, "It fails") }
 
 // world is a poller and what it stands on. Everything in it lives in one bubble.
 type world struct {
@@ -291,8 +291,8 @@ func TestChangesOfATopicTakeEffectAtOnce(t *testing.T) {
 
 func TestAnAnswerThatComesAfterTheURLChangedIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newScript(func(_ int, q *request) (*answer, error) {
-			return &answer{body: fmt.Appendf(nil, "%q", q.target.url.Hostname())}, nil
+		s := newScript(func(_ int, q *request) (*response, error) {
+			return &response{body: fmt.Appendf(nil, "%q", q.endpoint.url.Hostname())}, nil
 		})
 		s.takes = time.Second
 		w := newWorld(t, s, Options{})
@@ -334,11 +334,11 @@ func TestRefreshPollsNow(t *testing.T) {
 
 func TestConditionsAreSentAndEverySixtiethRequestIsFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, newScript(func(_ int, q *request) (*answer, error) {
+		w := newWorld(t, newScript(func(_ int, q *request) (*response, error) {
 			if q.etag != "" {
-				return &answer{notModified: true}, nil
+				return &response{notModified: true}, nil
 			}
-			return &answer{body: []byte("{}"), etag: `"stuck"`, lastModified: "then"}, nil
+			return &response{body: []byte("{}"), etag: `"stuck"`, lastModified: "then"}, nil
 		}), Options{})
 		w.catalog.set("a", time.Second)
 		defer w.join("a")()
@@ -359,11 +359,11 @@ func TestConditionsAreSentAndEverySixtiethRequestIsFull(t *testing.T) {
 
 func TestADocumentThatNeverChangesDoesNotExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, newScript(func(_ int, q *request) (*answer, error) {
+		w := newWorld(t, newScript(func(_ int, q *request) (*response, error) {
 			if q.etag != "" {
-				return &answer{notModified: true}, nil
+				return &response{notModified: true}, nil
 			}
-			return &answer{body: []byte("{}"), etag: `"e"`}, nil
+			return &response{body: []byte("{}"), etag: `"e"`}, nil
 		}), Options{MessageTTL: 40 * time.Second})
 		w.catalog.set("a", 5*time.Second)
 		defer w.join("a")()
@@ -382,11 +382,11 @@ func TestADocumentThatNeverChangesDoesNotExpire(t *testing.T) {
 
 func TestALostDocumentIsAskedForAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, newScript(func(_ int, q *request) (*answer, error) {
+		w := newWorld(t, newScript(func(_ int, q *request) (*response, error) {
 			if q.etag != "" {
-				return &answer{notModified: true}, nil
+				return &response{notModified: true}, nil
 			}
-			return &answer{body: []byte("{}"), etag: `"e"`}, nil
+			return &response{body: []byte("{}"), etag: `"e"`}, nil
 		}), Options{})
 		w.catalog.set("a", time.Second)
 		defer w.join("a")()
@@ -401,7 +401,7 @@ func TestALostDocumentIsAskedForAgain(t *testing.T) {
 
 func TestWithoutADocumentTheFirstFailureIsFatal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, newScript(func(n int, _ *request) (*answer, error) {
+		w := newWorld(t, newScript(func(n int, _ *request) (*response, error) {
 			if n == 1 {
 				return failing(freshet.SourceUnknownHost)
 			}
@@ -423,7 +423,7 @@ func TestWithoutADocumentTheFirstFailureIsFatal(t *testing.T) {
 
 func TestWithADocumentTheThirdFailureIsToldOncePerOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, newScript(func(n int, _ *request) (*answer, error) {
+		w := newWorld(t, newScript(func(n int, _ *request) (*response, error) {
 			if n%20 == 1 {
 				return counting(n, nil)
 			}
@@ -482,11 +482,11 @@ func TestAPolledTopicOverItsQuotaKeepsItsDocument(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var limit atomic.Int64
 		limit.Store(10)
-		w := newWorld(t, newScript(func(n int, _ *request) (*answer, error) {
+		w := newWorld(t, newScript(func(n int, _ *request) (*response, error) {
 			if n == 1 {
-				return &answer{body: []byte(`{"n":1}`), etag: `"1"`}, nil
+				return &response{body: []byte(`{"n":1}`), etag: `"1"`}, nil
 			}
-			return &answer{body: []byte(`{"n":"much longer"}`), etag: `"2"`}, nil
+			return &response{body: []byte(`{"n":"much longer"}`), etag: `"2"`}, nil
 		}), Options{Quota: func(*catalog.Source) router.Quota { return tight(limit.Load()) }})
 		w.catalog.set("a", time.Second)
 		defer w.join("a")()
@@ -512,7 +512,7 @@ func TestAPolledTopicOverItsQuotaKeepsItsDocument(t *testing.T) {
 
 func TestRefusedCredentialsEndStreamsOfAutoProvisionedTopicsOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, newScript(func(n int, _ *request) (*answer, error) {
+		w := newWorld(t, newScript(func(n int, _ *request) (*response, error) {
 			if n == 1 {
 				return counting(n, nil)
 			}
@@ -538,7 +538,7 @@ func TestRefusedCredentialsEndStreamsOfAutoProvisionedTopicsOnly(t *testing.T) {
 
 func TestRetryAfterIsHonouredEvenIfSubscribersComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, newScript(func(n int, _ *request) (*answer, error) {
+		w := newWorld(t, newScript(func(n int, _ *request) (*response, error) {
 			if n == 1 {
 				return nil, &freshet.Error{Kind: freshet.SourceFailed, Msg: "Slow down", RetryAfter: 5 * time.Minute}
 			}
@@ -571,7 +571,7 @@ func TestRetryAfterIsHonouredEvenIfSubscribersComeAndGo(t *testing.T) {
 
 func TestTheLastSubscriberTakesTheFailureAlong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, newScript(func(int, *request) (*answer, error) { return failing(freshet.SourceFailed) }), Options{})
+		w := newWorld(t, newScript(func(int, *request) (*response, error) { return failing(freshet.SourceFailed) }), Options{})
 		w.catalog.set("a", time.Second)
 		leave := w.join("a")
 		synctest.Wait()
@@ -585,8 +585,8 @@ func TestTheLastSubscriberTakesTheFailureAlong(t *testing.T) {
 
 func TestADocumentThatDoesNotFitIsTheSourcesFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, newScript(func(int, *request) (*answer, error) {
-			return &answer{body: []byte(`<html>secret</html>`), etag: `"e"`}, nil
+		w := newWorld(t, newScript(func(int, *request) (*response, error) {
+			return &response{body: []byte(`<html>secret</html>`), etag: `"e"`}, nil
 		}), Options{})
 		w.catalog.set("a", time.Second)
 		defer w.join("a")()
@@ -626,7 +626,7 @@ func TestOneRequestAtATimeForATopicAndABudgetForItsHost(t *testing.T) {
 		}
 		asked := map[string]bool{}
 		for _, q := range w.target.asked {
-			asked[q.target.url.Opaque] = true
+			asked[q.endpoint.url.Opaque] = true
 		}
 		if len(asked) != 11 {
 			t.Errorf("%d of 11 topics had their turn", len(asked))

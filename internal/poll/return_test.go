@@ -62,7 +62,7 @@ func (g slowClaims) Swap(ctx context.Context, name, old, new string, ttl time.Du
 // TestASubscriberWhoComesBackDuringARefreshWaitsAsLongAsTheTargetWants: what the refresh is about to learn of that is nobody else's to read.
 func TestASubscriberWhoComesBackDuringARefreshWaitsAsLongAsTheTargetWants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, newScript(func(int, *request) (*answer, error) {
+		w := newWorld(t, newScript(func(int, *request) (*response, error) {
 			return nil, &freshet.Error{Kind: freshet.SourceFailed, Msg: "Slow down", RetryAfter: 5 * time.Minute}
 		}), Options{})
 		_ = w.poller.Close()

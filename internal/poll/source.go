@@ -54,11 +54,11 @@ type source struct {
 
 // plan is what the catalog says about a topic. It never changes: another one takes its place.
 type plan struct {
-	topic  freshet.Topic
-	target *target
-	every  time.Duration
-	userID string
-	quota  router.Quota // nil: nothing limits its documents
+	topic    freshet.Topic
+	endpoint *endpoint
+	every    time.Duration
+	userID   string
+	quota    router.Quota // nil: nothing limits its documents
 }
 
 // ending is why a source is no more.
@@ -140,11 +140,11 @@ func (s *source) loadAgain() {
 // adopt takes the catalog's answer and arranges the next poll: now for whoever waits, spread over the interval for those
 // that come in crowds.
 func (s *source) adopt(ctx context.Context, found *catalog.Source) error {
-	t, err := newTarget(&found.Topic, found.AllowedHosts)
+	t, err := newEndpoint(&found.Topic, found.AllowedHosts)
 	if err != nil {
 		return freshet.Wrap(freshet.NotFound, err, "not a target")
 	}
-	next := &plan{topic: found.Topic, target: t, every: *found.Topic.Publisher.PollEvery, userID: found.UserID}
+	next := &plan{topic: found.Topic, endpoint: t, every: *found.Topic.Publisher.PollEvery, userID: found.UserID}
 	if s.p.opts.Quota != nil {
 		next.quota = s.p.opts.Quota(found)
 	}
@@ -173,7 +173,7 @@ func (s *source) adopt(ctx context.Context, found *catalog.Source) error {
 			delay = rand.N(next.every)
 		}
 		s.schedule(delay)
-	case !before.target.same(t):
+	case !before.endpoint.same(t):
 		s.pollNow()
 	case before.every != next.every && !s.busy:
 		s.schedule(min(time.Until(s.due), next.every))
@@ -380,6 +380,6 @@ func (s *source) belongsTo(id string) bool {
 }
 
 // same reports whether both ask the same in the same way.
-func (t *target) same(other *target) bool {
+func (t *endpoint) same(other *endpoint) bool {
 	return *t.url == *other.url && sameCredentials(&t.credentials, &other.credentials) && slices.Equal(t.allowedHosts, other.allowedHosts)
 }

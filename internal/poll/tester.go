@@ -49,13 +49,13 @@ func (t *Tester) Try(ctx context.Context, source *catalog.Source) (*catalog.Tria
 		return nil, err
 	}
 	defer t.end(source.UserID)
-	target, err := newTarget(&source.Topic, source.AllowedHosts)
+	endpoint, err := newEndpoint(&source.Topic, source.AllowedHosts)
 	if err != nil {
 		return nil, err
 	}
 	var trial catalog.Trial
 	began := time.Now()
-	got, err := t.client.fetch(ctx, &request{target: target, answered: func(status int) { trial.Status = status }})
+	got, err := t.client.fetch(ctx, &request{endpoint: endpoint, responded: func(status int) { trial.Status = status }})
 	trial.Took = time.Since(began)
 	if ctx.Err() != nil {
 		return nil, ctx.Err() // whoever asked has gone

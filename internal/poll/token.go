@@ -38,13 +38,13 @@ const (
 
 func newTokens() *tokens { return &tokens{all: make(map[tokenKey]*token)} }
 
-func keyOf(t *target) tokenKey {
+func keyOf(t *endpoint) tokenKey {
 	o := t.credentials.OAuth2
 	parts := append([]string{t.appID, o.TokenURL, o.ClientID, o.ClientSecret.Reveal()}, o.Scopes...)
 	return sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 }
 
-func (ts *tokens) entry(t *target) *token {
+func (ts *tokens) entry(t *endpoint) *token {
 	key := keyOf(t)
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -58,7 +58,7 @@ func (ts *tokens) entry(t *target) *token {
 }
 
 // get returns a token for the target, and whether it was made just now.
-func (ts *tokens) get(ctx context.Context, c *client, t *target) (text string, fresh bool, err error) {
+func (ts *tokens) get(ctx context.Context, c *client, t *endpoint) (text string, fresh bool, err error) {
 	e := ts.entry(t)
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -78,7 +78,7 @@ func (ts *tokens) get(ctx context.Context, c *client, t *target) (text string, f
 }
 
 // drop forgets a token that the target did not accept.
-func (ts *tokens) drop(t *target, text string) {
+func (ts *tokens) drop(t *endpoint, text string) {
 	e := ts.entry(t)
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/freshet-io/freshet"
 )
 
-func withOAuth2(tg *target, tokenURL string) *target {
+func withOAuth2(tg *endpoint, tokenURL string) *endpoint {
 	tg.credentials.OAuth2 = &freshet.OAuth2{TokenURL: tokenURL, ClientID: "id", ClientSecret: "client secret", Scopes: []string{"a", "b"}}
 	return tg
 }
@@ -37,7 +37,7 @@ func TestATokenIsFetchedOnceAndReplacedWhenRefused(t *testing.T) {
 	c := testClient(t)
 	ask := func() string {
 		t.Helper()
-		got, err := c.fetch(t.Context(), &request{target: withOAuth2(targetOf(t, o.URL), endpoint.URL)})
+		got, err := c.fetch(t.Context(), &request{endpoint: withOAuth2(targetOf(t, o.URL), endpoint.URL)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +89,7 @@ func TestFailuresOfTheTokenEndpointAreTheSources(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			endpoint := newOrigin(t, test.answer)
-			_, err := testClient(t).fetch(t.Context(), &request{target: withOAuth2(targetOf(t, "http://192.0.2.1/"), endpoint.URL)})
+			_, err := testClient(t).fetch(t.Context(), &request{endpoint: withOAuth2(targetOf(t, "http://192.0.2.1/"), endpoint.URL)})
 			wantFailure(t, err, test.kind)
 		})
 	}
