@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,6 +48,22 @@ func newEndpoint(topic *freshet.Topic, allowedHosts []string) (*endpoint, error)
 	return &endpoint{
 		url: u, host: authority(u), credentials: topic.Publisher.Credentials, appID: topic.AppID, allowedHosts: allowedHosts,
 	}, nil
+}
+
+// same reports whether both ask the same in the same way.
+func (t *endpoint) same(other *endpoint) bool {
+	return *t.url == *other.url && sameCredentials(&t.credentials, &other.credentials) && slices.Equal(t.allowedHosts, other.allowedHosts)
+}
+
+func sameCredentials(a, b *freshet.Credentials) bool {
+	if !slices.Equal(a.Headers, b.Headers) || (a.OAuth2 == nil) != (b.OAuth2 == nil) {
+		return false
+	}
+	if a.OAuth2 == nil {
+		return true
+	}
+	x, y := a.OAuth2, b.OAuth2
+	return x.TokenURL == y.TokenURL && x.ClientID == y.ClientID && x.ClientSecret == y.ClientSecret && slices.Equal(x.Scopes, y.Scopes)
 }
 
 // parseExact parses a URL so that the target gets path and query as they were written: not even escapes that mean the

@@ -120,6 +120,7 @@ type Poller struct {
 	client  *client // nil in tests
 	hosts   *hosts
 	leases  *leases
+	outages outages
 	ctx     context.Context // of everything that a Poller does
 	cancel  context.CancelFunc
 	stops   []func()
@@ -182,6 +183,7 @@ func newPoller(parts Parts, opts Options, f fetcher) *Poller {
 		}
 	}
 	p.leases = newLeases(p)
+	p.outages = outages{grid: p.grid, log: p.log}
 	return p
 }
 
@@ -299,7 +301,7 @@ func (p *Poller) arrive(topicID string, why reason) {
 		return
 	}
 	s := newSource(p, sh, topicID, why)
-	s.spread = why == subscriber && sh.inBurst(int64(time.Since(p.leases.start)/time.Second))
+	s.schedule.spread = why == subscriber && sh.inBurst(int64(time.Since(p.leases.start)/time.Second))
 	sh.sources[topicID] = s // perhaps in place of one that is just ending
 	p.later(s.load)
 }

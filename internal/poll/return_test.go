@@ -29,7 +29,7 @@ func TestASubscriberWhoComesBackAtTheLastMomentHasItPolled(t *testing.T) {
 	hour := time.Now().Add(time.Hour)
 	for i := range 20_000 {
 		s := newSource(p, sh, "a", subscriber)
-		s.present, s.leaving = false, time.NewTimer(time.Hour)
+		s.attendance.present, s.attendance.leaving = false, time.NewTimer(time.Hour)
 		sh.mu.Lock()
 		sh.sources["a"] = s
 		sh.mu.Unlock()

@@ -93,9 +93,9 @@ type Polled struct {
 // tell says what came of a poll.
 func (s *source) tell(by *plan, o outcome) {
 	s.p.stats.count(o)
-	s.span.Set("freshet.outcome", Outcomes[o])
+	s.attempt.span.Set("freshet.outcome", Outcomes[o])
 	if o == failed || o == unpublished {
-		s.span.Fail(Outcomes[o])
+		s.attempt.span.Fail(Outcomes[o])
 	}
 	if s.p.opts.Polled != nil {
 		s.p.opts.Polled(Polled{
