@@ -20,12 +20,14 @@ func TestWhoComesBackInTimeKeepsTheSource(t *testing.T) {
 		time.Sleep(9 * time.Second)
 		a.arrive()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if gone != 0 || !a.present {
 			t.Error("it is given up, and somebody came back")
 		}
 		a.present = false
 		a.leaveAfter(10*time.Second, func() { gone++ })
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if gone != 1 {
 			t.Error("nobody came back, and it goes on")
 		}
