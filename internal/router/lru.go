@@ -62,16 +62,17 @@ func (c *lru) remove(t *topic) {
 	c.unlist(t)
 }
 
-// evictAll forgets all topics and returns them.
-func (c *lru) evictAll() (evicted []*topic) {
+// evictOldest forgets the topic that was not used for longest and returns it, nil if there is none.
+func (c *lru) evictOldest() *topic {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for e := c.order.Front(); e != nil; e = c.order.Front() {
-		t := e.Value.(*topic)
-		c.unlist(t)
-		evicted = append(evicted, t)
+	e := c.order.Back()
+	if e == nil {
+		return nil
 	}
-	return evicted
+	t := e.Value.(*topic)
+	c.unlist(t)
+	return t
 }
 
 // size returns how many bytes the listed topics hold.

@@ -25,16 +25,19 @@ const (
 	fullFor      = 30 * time.Second
 )
 
-// makeRoom refuses a state that does not fit in memory in place of the held one. What can be derived again goes first.
-func (t *topic) makeRoom(held, next content.State) error {
+// makeRoom refuses a state that does not fit in memory in place of the one before. What can be derived again goes first, unless that
+// would not do: a document that does not fit in any case must cost nobody else what speeds his publications up.
+func (t *topic) makeRoom(prev, next content.State) error {
 	r := t.router
-	growth := int64(content.FoldedSize(next) - content.FoldedSize(held))
-	if r.memory.Fits(growth) || held != nil && growth <= smallGrowth && r.memory.Fits(growth-r.memory.Most()/reservedPart) {
+	growth := int64(content.FoldedSize(next) - content.FoldedSize(prev))
+	if r.memory.Fits(growth) || prev != nil && growth <= smallGrowth && r.memory.Fits(growth-r.memory.Most()/reservedPart) {
 		return nil
 	}
-	fold(r.cache.evictAll())
+	if r.memory.Fits(growth - int64(r.cache.size())) {
+		r.evict(growth)
+	}
 	if !r.memory.Fits(growth) {
-		r.squeeze()
+		r.squeeze(growth)
 	}
 	if r.memory.Fits(growth) {
 		return nil
@@ -46,12 +49,23 @@ func (t *topic) makeRoom(held, next content.State) error {
 	return r.backpressure(e)
 }
 
+// evict has topics that nobody follows give up what can be derived, those that were not used for longest first, until there is room.
+func (r *Router) evict(growth int64) {
+	for !r.memory.Fits(growth) {
+		t := r.cache.evictOldest()
+		if t == nil {
+			return
+		}
+		fold([]*topic{t})
+	}
+}
+
 // squeezeEvery is how often followed topics are asked for what they could do without: each of them has to be looked at.
 const squeezeEvery = time.Second
 
-// squeeze has topics give up what can be derived again although somebody follows them. They read their documents again at the next
-// publication.
-func (r *Router) squeeze() {
+// squeeze has topics give up what can be derived although somebody follows them, if that makes room. They read their documents
+// again at the next publication.
+func (r *Router) squeeze(growth int64) {
 	r.mu.Lock()
 	if time.Since(r.squeezed) < squeezeEvery {
 		r.mu.Unlock()
@@ -60,6 +74,13 @@ func (r *Router) squeeze() {
 	r.squeezed = time.Now()
 	topics := slices.Collect(maps.Values(r.topics))
 	r.mu.Unlock()
+	derived := int64(0)
+	for _, t := range topics {
+		derived += int64(t.spare())
+	}
+	if !r.memory.Fits(growth - derived) {
+		return
+	}
 	for _, t := range topics {
 		if !t.mu.TryLock() {
 			continue // it settles when it is done
@@ -69,6 +90,18 @@ func (r *Router) squeeze() {
 		}
 		t.mu.Unlock()
 	}
+}
+
+// spare is how many bytes the topic would give up if it were squeezed: none while it is busy.
+func (t *topic) spare() int {
+	if !t.mu.TryLock() {
+		return 0
+	}
+	defer t.mu.Unlock()
+	if derived := t.log.derived(); derived > smallCache {
+		return derived + t.frames.size()
+	}
+	return 0
 }
 
 // footprint is what of a topic is counted in the account.

@@ -302,3 +302,31 @@ func TestADocumentThatIsGoneIsNotPutAwayAnyMore(t *testing.T) {
 		t.Errorf("%d bytes are kept of nothing, for which others give up what they hold", kept)
 	}
 }
+
+// TestADocumentThatNeverFitsCostsNobodyHisTape: whoever publishes one again and again would have all others read their documents anew.
+func TestADocumentThatNeverFitsCostsNobodyHisTape(t *testing.T) {
+	r := newCounted(t, 4<<20, router.Options{CacheBytes: 2 << 20})
+	for range 8 {
+		topic := newTopic(t, "snapshot")
+		r.mustPublish(&topic, zeros(10<<10))
+	}
+	cached := r.Stats().Cached
+	if cached == 0 {
+		t.Fatal("nothing is cached")
+	}
+	huge := newTopic(t, "snapshot")
+	for range 3 {
+		if err := r.publish(&huge, zeros(5<<20)); freshet.KindOf(err) != freshet.Unavailable {
+			t.Fatalf("5 MiB fit in 4: %v", err)
+		}
+		if left := r.Stats().Cached; left != cached {
+			t.Fatalf("of %d cached bytes %d are left, for nothing", cached, left)
+		}
+	}
+	fits := newTopic(t, "snapshot")
+	most := r.Stats()
+	r.mustPublish(&fits, zeros(int(most.MemoryLimit-most.Memory)+cached/4))
+	if left := r.Stats().Cached; left == 0 || left >= cached {
+		t.Errorf("of %d cached bytes %d are left; a quarter of them was needed", cached, left)
+	}
+}
