@@ -1,16 +1,42 @@
 // Package poll turns APIs into topics: while somebody is subscribed to a poller topic, it asks the topic's target at the
-// topic's frequency, politely, and publishes each answer the way a POST would be.
+// topic's frequency, politely, and publishes each response the way a POST would be.
 //
-// A source exists for each topic that is polled here. It has one timer and no goroutine; a goroutine exists only for a
-// request under way, and their number is bounded, for each target host and in all. Topics are divided into shards; the node
-// that holds a shard's lease polls its topics, and nobody else does. What shards share, no poll touches.
+// # Who polls
 //
-// It deliberately does not decide who may subscribe, does not tell subscribers anything itself (a failure is written down in
-// the grid, see freshet.SourceFailure), and keeps nothing: where and what to ask is the catalog's knowledge.
+// Topics are divided into shards. A lease in the grid says which node polls a shard (leases); which node asks for which follows by
+// rendezvous hashing from the nodes that are alive. The grid tells when the first subscriber of a topic comes and the last one leaves
+// (attendance). That is a hint: a sweep looks at all topics once a minute and after a node got more shards.
 //
-// A Poller is safe for concurrent use. Locks are taken in the order shard.mu, source.mu, semaphores; none is held
-// during a request, a publication, or a call of the router, the grid or the catalog. A publication takes source.mu, to ask
-// whether it is still wanted.
+// # The life of a source
+//
+// A source exists for each topic that is polled here. It has a timer and no goroutine. First it looks up in the catalog where
+// the content comes from (lookup, plan) and opens a writer at the router. When its timer fires (schedule), it acquires the semaphore
+// of the target's host and that of its shard, and a goroutine makes the request: a conditional one, if the newest document came
+// with validators. A document is published; a failure is counted (health), and if subscribers have to know, written down in the grid
+// (outage) for every node to see. Then the next poll is arranged: at the topic's frequency, later after failures, and not before the
+// target wants it.
+//
+// Nobody subscribed for the grace time: the source ends, and a topic that subscribers made is deleted. A source whose target asked to
+// be left alone is parked until then, so that whoever comes back does not make us forget it.
+//
+// # Invariants
+//
+//   - Only the holder of a shard's lease begins a source, asks a target or publishes what it said. The lease is looked at before each
+//     of these, the last time right before the document takes effect; whatever a successor published meanwhile makes the grid refuse.
+//   - At most one poll of a source is under way. Whoever made the source busy owns its attempt, validators, health and writer.
+//   - Validators are those of a document that was published. What was dropped or refused is asked for in full again.
+//   - An outage is told once and taken back once, also by another node than the one that told it.
+//   - No poll takes a lock that shards share, except those of its host and of the grid.
+//
+// # What it does not do
+//
+// It does not decide who may subscribe, and does not tell subscribers anything itself (see freshet.SourceFailure). It keeps nothing: where
+// and what to ask is the catalog's knowledge.
+//
+// # Concurrency
+//
+// A Poller is safe for concurrent use. Locks are taken in the order shard.mu, source.mu, semaphores; none is held during a request, a
+// publication, or a call of the router, the grid or the catalog. A publication takes source.mu, to ask whether it is still wanted.
 package poll
 
 import (

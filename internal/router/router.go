@@ -1,15 +1,53 @@
 // Package router is the heart: publications in, cursors out.
 //
-// Every topic is a log of revisions and every subscriber is a cursor into it. The router holds, for each topic that this
-// node serves, the newest state, a bounded history of revisions, and a [Feed] per variant in use. A publication is compared
-// once, encoded once per variant, and appended; whoever is behind is led to the newest version by the cheapest event that
-// gets there. There are no queues.
+// # The log and its readers
 //
-// It deliberately does not know who may publish or subscribe, sockets, or HTTP. Patches are made here, on each node, from the
-// documents that the grid carries; so a lost message makes a patch span more and never breaks a chain.
+// Every topic is a log of revisions and every subscriber is a cursor into it. For each topic that this node serves the router holds
+// a revisionLog: the newest document (head) and a bounded history of what led there. Each way to receive a topic that somebody uses
+// (a [Variant]) is a [Feed]. A revision is compared once, encoded once for each variant and appended to the frame log of each feed.
+// A reader who is a little behind gets the very frames he missed. A reader further behind gets one event: a patch from the revision
+// he has, or the whole document. There are no queues for single readers, and nobody waits for a slow one.
 //
-// Everything exported is safe for concurrent use. Locks are taken in the order Router.mu, topic.publishing, topic.mu, Feed.mu;
-// the grid is called, and a turn to compare long documents is waited for, with none of them but publishing held.
+// # How a publication passes
+//
+// Router.Publish finds the topic, or begins to follow it in the grid (watch). The sequencer lets the publications of this node to one
+// topic pass one at a time. Each one reads the head, is admitted if its documents are long (admission), is applied to the head's state
+// by package content, makes room in memory, and is put into the grid on the condition that the head still is the newest. If another
+// node was faster, the grid refuses, the router reads the newest document and starts over. An idempotency key is held by a record
+// in the grid; what a node that died stored without recording it is found in the topic.
+//
+// The grid tells every node that follows the topic, the publishing one too (topic.changed). Only there a document becomes a revision:
+// the patch that came with it is used if it leads on from what this node has, otherwise the node compares the two documents itself.
+// A lost message therefore makes a patch span more, and never breaks a chain.
+//
+// # Filters, time and memory
+//
+// The audience finds filtered feeds by the items that changed. What would take a publication too long is deferred: such feeds are
+// stale until a goroutine of the topic, or a reader, updates them. Single items expire by a timer for the oldest one, whose owner
+// publishes what is left.
+//
+// A topic that nobody follows keeps what can be derived from its document (the tape, the history) only within the bound of an LRU.
+// Where documents reach the bound of the account, that goes first, and then it goes on followed topics too. Only then a publication
+// is refused.
+//
+// # Invariants
+//
+//   - Cursors have no gaps and never go back. A cursor moves exactly when the newest document changes or goes.
+//   - A log never goes back within an epoch, whatever order the grid tells documents in.
+//   - Every frame leads from the document of the cursor before it, or is whole. Bytes that a reader may have seen never change.
+//   - A feed's log ends at the topic's cursor, unless the feed is stale; nobody is given a cursor that his feed does not lead to.
+//   - An acknowledged publication was in the grid before, on top of the document that it was applied to.
+//   - What this node holds is counted in the account at every change, and a topic that ended counts nothing.
+//
+// # What it does not do
+//
+// It does not know who may publish or subscribe, sockets, or HTTP.
+//
+// # Concurrency
+//
+// Everything exported is safe for concurrent use. Locks are taken in the order Router.mu, sequencer.mu, topic.mu, Feed.mu, updateQueue.mu.
+// While the grid is called, and while an admission is waited for, none of them is held but the sequencer's. The locks of presence,
+// recordedKeys, lru and carrier guard a few lines each and are taken last; presence's is also held while the grid is told.
 package router
 
 import (
