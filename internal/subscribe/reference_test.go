@@ -127,7 +127,6 @@ export const renewing: readonly number[] = ` + numbers(isRenewed) + `;
 export const isFinal = (code: number): boolean => final.includes(code) || (code >= 40_000 && code < 50_000 && !passing.includes(code));
 `
 	checkFile(t, "sdk/ts/src/codes.ts", script)
-	checkFile(t, "console/web/src/live/codes.ts", script)
 
 	const example = "examples/live.js"
 	page, err := os.ReadFile("../../" + example)

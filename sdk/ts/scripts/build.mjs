@@ -7,7 +7,7 @@ import { build } from 'esbuild';
 const here = fileURLToPath(new URL('..', import.meta.url));
 rmSync(here + 'dist', { recursive: true, force: true });
 const common = { absWorkingDir: here, bundle: true, format: 'esm', target: 'es2022', platform: 'neutral', logLevel: 'warning' };
-await build({ ...common, entryPoints: ['src/index.ts', 'src/api.ts'], outdir: 'dist', sourcemap: true });
+await build({ ...common, entryPoints: ['src/index.ts', 'src/api.ts', 'src/exact.ts'], outdir: 'dist', sourcemap: true });
 await build({ ...common, entryPoints: ['src/index.ts'], outfile: 'dist/freshet.min.js', minify: true });
 
 const tsc = (...args) =>

@@ -1,8 +1,16 @@
+import { unescapeName } from './pointer.js';
+
 /** Any JSON value. */
 export type JSONValue = null | boolean | number | string | JSONValue[] | { [member: string]: JSONValue };
 
 /** One operation of a patch. Freshet sends no others. */
 export type Operation = { op: 'add' | 'replace'; path: string; value: unknown } | { op: 'remove'; path: string };
+
+/** What an operation did: `add` to a member that was there is a `replace`, and `-` is the index that it stood for. */
+export interface Change {
+  readonly op: Operation['op'];
+  readonly path: string;
+}
 
 type Container = unknown[] | Record<string, unknown>;
 
@@ -10,15 +18,15 @@ type Container = unknown[] | Record<string, unknown>;
  * Returns the document that a patch makes of another one, which stays as it was. Branches that the patch does not touch
  * are the same objects in both, so that a comparison by identity finds what changed.
  *
- * It throws if the patch does not fit, and then nothing has changed.
+ * It throws if the patch does not fit, and then nothing has changed. `onChange` is told what each operation did, to show it.
  */
-export function applyPatch(document: unknown, patch: readonly Operation[]): unknown {
-  return applyWith(new WeakMap(), document, patch);
+export function applyPatch(document: unknown, patch: readonly Operation[], onChange?: (change: Change) => void): unknown {
+  return applyWith(new WeakMap(), document, patch, onChange);
 }
 
 /** The same, for who applies one patch after the other to documents that nobody changes: names remembers what they have in common. */
-export function applyWith(names: Names, document: unknown, patch: readonly Operation[]): unknown {
-  const work = { own: new Set<object>(), names };
+export function applyWith(names: Names, document: unknown, patch: readonly Operation[], onChange?: (change: Change) => void): unknown {
+  const work = { own: new Set<object>(), names, onChange };
   for (const operation of patch) document = applyOne(document, operation, work);
   return document;
 }
@@ -30,12 +38,14 @@ interface Work {
   /** Copied once for the whole patch, however many operations meet there. */
   readonly own: Set<object>;
   readonly names: Names;
+  readonly onChange: ((change: Change) => void) | undefined;
 }
 
 function applyOne(document: unknown, operation: Operation, work: Work): unknown {
   const { op, path } = operation;
   if (path === '') {
     if (op === 'remove') throw new RangeError('the whole document cannot be removed');
+    work.onChange?.({ op: 'replace', path });
     return operation.value;
   }
   if (path[0] !== '/') throw misfit(path);
@@ -49,8 +59,17 @@ function applyOne(document: unknown, operation: Operation, work: Work): unknown 
     parent = child;
   }
   if (operation.op !== 'replace') work.names.delete(parent);
-  change(parent, unescapeName(steps[steps.length - 1]!), operation, path);
+  const last = unescapeName(steps[steps.length - 1]!);
+  const done = work.onChange && changeBy(operation, parent, last);
+  change(parent, last, operation, path);
+  if (done) work.onChange?.(done);
   return root;
+}
+
+/** What an operation is about to do. */
+function changeBy({ op, path }: Operation, parent: Container, last: string): Change {
+  if (!Array.isArray(parent)) return { op: op === 'add' && Object.hasOwn(parent, last) ? 'replace' : op, path };
+  return { op, path: last === '-' ? path.slice(0, -1) + parent.length : path };
 }
 
 function change(parent: Container, last: string, operation: Operation, path: string): void {
@@ -70,11 +89,18 @@ function change(parent: Container, last: string, operation: Operation, path: str
   } else throw new RangeError(`unknown operation ${(operation as { op: string }).op}`);
 }
 
+/** Whether a patch may go into a value. What the option `parse` makes of numbers or texts may be an object too, but has no members. */
+export function isPlain(value: unknown): value is Container {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype = Object.getPrototypeOf(value);
+  return Array.isArray(value) || prototype === Object.prototype || prototype === null;
+}
+
 /** Returns a container that belongs to this patch alone: a copy, unless it is one already. */
 function mine(value: unknown, { own, names }: Work, path: string): Container {
-  if (typeof value !== 'object' || value === null) throw misfit(path);
-  if (own.has(value)) return value as Container;
-  const copy = Array.isArray(value) ? value.slice() : copyObject(value as Record<string, unknown>, names);
+  if (!isPlain(value)) throw misfit(path);
+  if (own.has(value)) return value;
+  const copy = Array.isArray(value) ? value.slice() : copyObject(value, names);
   own.add(copy);
   return copy;
 }
@@ -107,15 +133,11 @@ function indexIn(key: string, max: number, path: string): number {
   return index;
 }
 
-function put(parent: Container, key: string, value: unknown): void {
+export function put(parent: Container, key: string, value: unknown): void {
   if (key === '__proto__') {
     // A document may have such a member; assigning it would change the object's nature instead.
     Object.defineProperty(parent, key, { value, writable: true, enumerable: true, configurable: true });
   } else (parent as Record<string, unknown>)[key] = value;
-}
-
-function unescapeName(step: string): string {
-  return step.includes('~') ? step.replace(/~1/g, '/').replace(/~0/g, '~') : step;
 }
 
 function misfit(path: string): RangeError {

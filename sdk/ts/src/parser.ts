@@ -3,6 +3,8 @@ export interface Message {
   event: string;
   data: string;
   id: string | undefined;
+  /** How many characters its lines have, with one for the end of each. */
+  length: number;
 }
 
 /** Takes an event stream apart, in pieces as they arrive. */
@@ -11,6 +13,7 @@ export class Parser {
   #event = '';
   #data: string | undefined;
   #id: string | undefined;
+  #length = 0;
   #skipLF = false; // the last piece ended with CR, and the next may begin with its LF
 
   constructor(
@@ -42,6 +45,7 @@ export class Parser {
   }
 
   #line(line: string): void {
+    this.#length += line.length + 1;
     if (line === '') this.#dispatch();
     else if (line.startsWith('data: ')) this.#field('data', line.slice(6));
     else if (line[0] !== ':') {
@@ -68,9 +72,10 @@ export class Parser {
   }
 
   #dispatch(): void {
-    const message = { event: this.#event || 'message', data: this.#data ?? '', id: this.#id };
+    const message = { event: this.#event || 'message', data: this.#data ?? '', id: this.#id, length: this.#length };
     const whole = this.#data !== undefined;
     this.#event = '';
+    this.#length = 0;
     this.#data = this.#id = undefined;
     if (whole) this.onMessage(message);
   }

@@ -1,3 +1,4 @@
+import { Message, type Parse, type RawEvent } from './message.js';
 import { Parser } from './parser.js';
 
 /** The ways to the server, best first. Each falls back to the next. */
@@ -11,14 +12,15 @@ export interface Ask {
 
 /** Whom a transport tells what happens. */
 export interface Link {
+  readonly fetch: typeof fetch;
+  readonly parse: Parse;
   /** Makes a request of the moment: it carries the id of the last event, and a fresh signature. */
   ask(transport: TransportName): Promise<Ask>;
   /** The server answered. */
   open(): void;
   /** Something arrived, if only a heartbeat. */
   alive(): void;
-  /** An event came; `read` returns its data. */
-  event(name: string, id: string | undefined, read: () => unknown): void;
+  event(event: RawEvent): void;
   /** The server advises when to come back. */
   retry(milliseconds: number): void;
   /** The transport waits and reconnects by itself. */
@@ -30,6 +32,17 @@ export type Transport = (link: Link, signal: AbortSignal) => Promise<void>;
 
 /** This environment cannot do it. */
 export class Unsupported extends Error {}
+
+/** Something answered that is no stream. */
+export class NoStream extends Error {
+  constructor(
+    message: string,
+    readonly status: number,
+    readonly contentType: string,
+  ) {
+    super(message);
+  }
+}
 
 /**
  * The browser's own. It hides heartbeats and cannot send headers, but costs nothing. It reconnects by itself when the
@@ -56,7 +69,7 @@ const eventSource: Transport = async (link, signal) => {
         const { data, lastEventId } = e as MessageEvent<string | undefined>;
         if (data !== undefined) {
           link.alive();
-          link.event(event, lastEventId, () => JSON.parse(data));
+          link.event(textEvent(link, event, lastEventId, data));
         } else if (last || source.readyState === source.CLOSED) {
           end(); // an error without data is the connection's, not the server's
         } else {
@@ -68,16 +81,29 @@ const eventSource: Transport = async (link, signal) => {
   });
 };
 
+function textEvent(link: Link, event: string, id: string | undefined, data: string, length?: number): RawEvent {
+  return new Message(
+    event,
+    id,
+    () => data,
+    () => link.parse(data),
+    length,
+  );
+}
+
 const smallPiece = 16 << 10; // bytes
 const readingPause = 10; // milliseconds: nobody sees the difference
 
 const fetchStream: Transport = async (link, signal) => {
   const response = await request(link, 'fetch', signal);
-  if (!response.headers.get('Content-Type')?.startsWith('text/event-stream')) throw new Error('not an event stream');
+  if (!contentType(response).startsWith('text/event-stream')) {
+    void response.body?.cancel();
+    throw new NoStream('not an event stream', response.status, contentType(response));
+  }
   if (!response.body) throw new Unsupported();
   link.open();
   const parser = new Parser(
-    ({ event, id, data }) => link.event(event, id, () => JSON.parse(data)),
+    ({ event, id, data, length }) => link.event(textEvent(link, event, id, data, length)),
     milliseconds => link.retry(milliseconds),
   );
   const text = new TextDecoder();
@@ -92,15 +118,23 @@ const fetchStream: Transport = async (link, signal) => {
   }
 };
 
+interface Polled {
+  event: string;
+  data: unknown;
+  id?: string;
+}
+
 /** One answer at a time: the way through proxies that hold streams back. */
 const longPoll: Transport = async (link, signal) => {
   for (;;) {
     const response = await request(link, 'long-poll', signal);
-    const events = response.status === 204 ? [] : ((await response.json()) as { event: string; data: unknown; id?: string }[]);
+    const text = response.status === 204 ? '[]' : await response.text();
+    const events = link.parse(text) as Polled[];
     link.open();
     link.alive();
-    for (const { event, data, id } of events) {
-      link.event(event, id, () => data);
+    for (const [i, { event, data, id }] of events.entries()) {
+      const spelled = () => JSON.stringify((JSON.parse(text) as Polled[])[i]!.data);
+      link.event(new Message(event, id, spelled, () => data));
       if (event === 'error') return; // the server ended it; come back later
     }
     // The server answers with nothing after long silence only, except while it goes away. A second does no harm to
@@ -117,12 +151,16 @@ export const transports: Record<TransportName, Transport> = {
 
 async function request(link: Link, transport: TransportName, signal: AbortSignal): Promise<Response> {
   const { url, headers } = await link.ask(transport);
-  const response = await fetch(url, { headers, signal, cache: 'no-store' });
+  const response = await link.fetch(url, { headers, signal, cache: 'no-store' });
   if (response.ok) return response;
   const seconds = Number(response.headers.get('Retry-After'));
   if (seconds > 0) link.retry(seconds * 1000);
   void response.body?.cancel();
-  throw new Error(`the server answered ${response.status}`);
+  throw new NoStream(`the server answered ${response.status}`, response.status, contentType(response));
+}
+
+function contentType(response: Response): string {
+  return response.headers.get('Content-Type') ?? '';
 }
 
 /** Waits, or until the signal is aborted. */

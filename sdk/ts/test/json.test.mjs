@@ -139,3 +139,26 @@ test('a patch that does not fit is refused, and the document stays', () => {
   }
   assert.deepEqual(applyPatch(document, [{ op: 'replace', path: '', value: [1] }]), [1]);
 });
+
+test('what each operation did is told, and where', () => {
+  const before = JSON.parse('{"a":[1,2,{"b":3}],"c":{"d":4},"~/":5}');
+  const changes = [];
+  const after = applyPatch(
+    before,
+    [
+      { op: 'add', path: '/a/0', value: 0 },
+      { op: 'add', path: '/a/-', value: 9 },
+      { op: 'replace', path: '/a/3/b', value: null },
+      { op: 'remove', path: '/a/1' },
+      { op: 'add', path: '/c', value: 7 },
+      { op: 'add', path: '/__proto__', value: { x: 1 } },
+      { op: 'replace', path: '/~0~1', value: 6 },
+    ],
+    ({ op, path }) => changes.push(op + path),
+  );
+  assert.deepEqual(changes, ['add/a/0', 'add/a/4', 'replace/a/3/b', 'remove/a/1', 'replace/c', 'add/__proto__', 'replace/~0~1']);
+  assert.equal(JSON.stringify(after), '{"a":[0,2,{"b":null},9],"c":7,"~/":6,"__proto__":{"x":1}}');
+  assert.deepEqual(before.a, [1, 2, { b: 3 }]);
+  applyPatch(1, [{ op: 'add', path: '', value: 2 }], ({ op, path }) => changes.push(op + path));
+  assert.equal(changes.at(-1), 'replace');
+});

@@ -19,9 +19,9 @@ const text =
   'retry: 1500\n:heartbeat\n\nevent: snapshot\ndata: {"a":"é: :"}\nid: e-1\n\nevent: patch\ndata: []\nid: e-2\n\n' +
   ':\n\ndata:one\ndata: two\n\nid: e-3\n\nevent: cut\ndata: ne';
 const want = [
-  { event: 'snapshot', data: '{"a":"é: :"}', id: 'e-1' },
-  { event: 'patch', data: '[]', id: 'e-2' },
-  { event: 'message', data: 'one\ntwo', id: undefined },
+  { event: 'snapshot', data: '{"a":"é: :"}', id: 'e-1', length: 44 },
+  { event: 'patch', data: '[]', id: 'e-2', length: 31 },
+  { event: 'message', data: 'one\ntwo', id: undefined, length: 20 },
 ];
 
 test('a stream means the same however it is cut into pieces and however its lines end', () => {

@@ -1,9 +1,12 @@
 // What the viewer knows about one topic: the document, its retained history, and what it all cost. Events are taken in as
 // they come and shown once per frame, however many came in between.
+import { applyPatch, type Change, type Operation } from '@freshet/client';
+import type { ExactJSON } from '@freshet/client/exact';
 import { signal } from '@preact/signals';
-import { type Json, parse, size } from './json';
-import { apply, type Op, type Touch } from './patch';
-import { type Incoming, type State, Stream, type Where } from './stream';
+import { Connection, type Incoming, type State, type Where } from './connection';
+import { copied, Heat, type Touch, touchOf } from './heat';
+import { Meter } from './meter';
+import { size } from './size';
 
 /** One event of the history, with the document it led to. */
 export interface Version {
@@ -12,38 +15,18 @@ export interface Version {
   event: string;
   bytes: number;
   at: number;
-  ops: Op[];
+  ops: Operation[];
   touches: Touch[];
   /** Null without a meaning as long as nothing was published. */
-  doc: Json;
+  doc: ExactJSON;
   hasDoc: boolean;
   docBytes: number;
   error: string;
   cost: number;
 }
 
-/** What the viewer has seen, second by second. */
-export interface Second {
-  at: number;
-  events: number;
-  bytes: number;
-  full: number;
-  slowest: number;
-}
-
-export interface Totals {
-  events: number;
-  patches: number;
-  bytes: number;
-  full: number;
-  since: number;
-}
-
 const mostVersions = 2000;
 const mostCost = 4_000_000; // slots of eight bytes, about
-const mostSeconds = 300;
-const frameBytes = 50; // what an event takes beside its data
-const hotFor = 1600; // ms; the stylesheet fades as long
 const mostQueued = 5000; // events, before they are taken in at once
 const soonMs = 250; // by then events are taken in, frame or not
 
@@ -57,13 +40,6 @@ function reaches(id: string, wanted: string): boolean {
   return id === wanted || (epoch === of && Number(n) >= Number(least));
 }
 
-/** When a path was last touched, how, and how often: the last restarts the fading. */
-export interface Heat {
-  at: number;
-  kind: Touch['kind'];
-  times: number;
-}
-
 export class Follow {
   readonly state = signal<State>({ is: 'connecting' });
   /** Rises when there is something new to show. */
@@ -74,12 +50,8 @@ export class Follow {
   readonly pinned = signal<number | null>(null);
 
   versions: Version[] = [];
-  heat = new Map<string, Heat>();
-  seconds: Second[] = [];
-  totals: Totals = { events: 0, patches: 0, bytes: 0, full: 0, since: Date.now() };
-  /** Sum over time of the size of the document: bytes × seconds, for comparing with polling. */
-  private byteSeconds = 0;
-  private lastTick = Date.now();
+  readonly heat = new Heat();
+  readonly meter = new Meter();
 
   private queue: Incoming[] = [];
   private frame = 0;
@@ -88,7 +60,7 @@ export class Follow {
   private astray = false; // a patch did not fit: what follows does not either, until the next full document
   private count = 0;
   private cost = 0;
-  private stream: Stream | undefined;
+  private connection: Connection | undefined;
   private closed = false;
   private waiting: { id: string; there: (v: Version) => void }[] = [];
   private readonly clock: ReturnType<typeof setInterval>;
@@ -96,7 +68,7 @@ export class Follow {
   constructor(private where: Where) {
     this.open();
     this.clock = setInterval(() => {
-      this.second(Date.now());
+      this.meter.pass(Date.now());
       this.beat.value++;
       this.tick.value++;
     }, 1000);
@@ -104,8 +76,8 @@ export class Follow {
 
   open(where = this.where): void {
     this.where = where;
-    this.stream?.close();
-    this.stream = new Stream(
+    this.connection?.close();
+    this.connection = new Connection(
       where,
       e => this.take(e),
       s => {
@@ -117,14 +89,14 @@ export class Follow {
 
   /** Does not wait until it is time to try again. */
   hurry(): void {
-    this.stream?.hurry();
+    this.connection?.hurry();
   }
 
   close(): void {
     this.closed = true;
     clearInterval(this.clock);
     this.unschedule();
-    this.stream?.close();
+    this.connection?.close();
   }
 
   get newest(): Version | undefined {
@@ -151,11 +123,6 @@ export class Follow {
     return new Promise(resolve => this.waiting.push({ id, there: resolve }));
   }
 
-  /** What polling at an interval would have transferred. */
-  polled(everyMs: number): number {
-    return (this.byteSeconds * 1000) / everyMs;
-  }
-
   private take(e: Incoming): void {
     this.queue.push(e);
     if (this.queue.length >= mostQueued) return this.flush();
@@ -177,107 +144,69 @@ export class Follow {
     const batch = this.queue;
     this.queue = [];
     const now = Date.now();
-    for (const [path, h] of this.heat) if (now - h.at > hotFor) this.heat.delete(path);
+    this.heat.fade(now);
     for (const e of batch) this.add(e);
     this.trim();
-    this.second(now);
+    this.meter.pass(now);
     this.tick.value++;
   }
 
-  private add(e: Incoming): void {
-    if (this.astray && e.event === 'patch') return;
-    const before = this.newest;
+  private add({ event: raw, at }: Incoming): void {
+    if (this.astray && raw.event === 'patch') return;
+    const before = this.newest,
+      bytes = raw.bytes;
     const v: Version = {
       n: this.count++,
-      id: e.id,
-      event: e.event,
-      bytes: e.bytes,
-      at: e.at,
+      id: raw.id ?? '',
+      event: raw.event,
+      bytes,
+      at,
       ops: [],
       touches: [],
       doc: before?.doc ?? null,
       hasDoc: before?.hasDoc ?? false,
       docBytes: before?.docBytes ?? 0,
       error: '',
-      cost: 8 + e.bytes / 4,
+      cost: 8 + bytes / 4,
     };
     try {
-      const data = parse(e.data);
-      if (e.event === 'patch') {
-        v.ops = data as unknown as Op[];
-        const done = apply(v.doc, v.ops);
-        v.doc = done.doc;
-        v.touches = done.touches;
-        v.cost += done.cost;
-        this.warm(v);
-      } else if (e.event === 'error') {
-        v.error = `${(data as { code?: number }).code ?? ''} ${(data as { message?: string }).message ?? ''}`.trim();
-      } else {
-        v.doc = data;
-        v.hasDoc = true;
-        this.astray = false;
-        this.heat.clear();
-      }
+      this.make(v, raw.read());
       v.docBytes = size(v.doc);
     } catch {
       v.error = 'This change does not fit the document; asking for all of it.';
       this.astray = true;
-      this.stream?.restart();
+      this.connection?.restart();
     }
     this.versions.push(v);
     this.cost += v.cost;
-    this.account(v);
+    if (v.event !== 'error') this.meter.count(v);
     if (this.waiting.length) this.tell(v);
+  }
+
+  /** Makes a version of what an event says. */
+  private make(v: Version, data: unknown): void {
+    if (v.event === 'error') {
+      const { code = '', message = '' } = data as { code?: number; message?: string };
+      v.error = `${code} ${message}`.trim();
+    } else if (v.event === 'patch') {
+      const changes: Change[] = [];
+      v.ops = data as Operation[];
+      v.doc = applyPatch(v.doc, v.ops, c => changes.push(c)) as ExactJSON;
+      v.touches = changes.map(touchOf);
+      v.cost += copied(v.doc, changes);
+      this.heat.warm(v.ops, v.touches, v.at);
+    } else {
+      v.doc = data as ExactJSON;
+      v.hasDoc = true;
+      this.astray = false;
+      this.heat.clear();
+    }
   }
 
   private tell(v: Version): void {
     const [there, waiting] = [true, false].map(is => this.waiting.filter(w => reaches(v.id, w.id) === is));
     this.waiting = waiting!;
     for (const w of there!) w.there(v);
-  }
-
-  private account(v: Version): void {
-    if (v.event === 'error') return;
-    const s = this.second(v.at),
-      full = v.event === 'patch' ? v.docBytes + frameBytes : v.bytes;
-    this.totals.events++;
-    if (v.event === 'patch') this.totals.patches++;
-    this.totals.bytes += v.bytes;
-    this.totals.full += full;
-    s.events++;
-    s.bytes += v.bytes;
-    s.full += full;
-  }
-
-  /** Remembers what was touched, for the fading. Elements behind an inserted or removed one move, and their heat with them. */
-  private warm(v: Version): void {
-    v.ops.forEach((op, i) => {
-      if (op.op !== 'replace') this.shift(op);
-      const t = v.touches[i];
-      if (!t) return;
-      const old = this.heat.get(t.path);
-      this.heat.set(t.path, { at: v.at, kind: t.kind, times: (old?.times ?? 0) + 1 });
-    });
-  }
-
-  private shift(op: Op): void {
-    const cut = op.path.lastIndexOf('/'),
-      index = Number(op.path.slice(cut + 1));
-    if (!Number.isInteger(index)) return;
-    const parent = op.path.slice(0, cut + 1),
-      by = op.op === 'add' ? 1 : -1;
-    const moved: [string, Heat][] = [];
-    for (const [path, h] of this.heat) {
-      if (!path.startsWith(parent)) continue;
-      const rest = path.slice(parent.length),
-        end = rest.indexOf('/');
-      const at = Number(end < 0 ? rest : rest.slice(0, end));
-      if (!Number.isInteger(at) || at < index) continue;
-      this.heat.delete(path);
-      if (by < 0 && at === index) continue;
-      moved.push([parent + (at + by) + (end < 0 ? '' : rest.slice(end)), h]);
-    }
-    for (const [path, h] of moved) this.heat.set(path, h);
   }
 
   /** Drops the oldest versions beyond what may be kept, but never the one that somebody looks at. */
@@ -291,21 +220,5 @@ export class Follow {
       if (v.n === pinned) this.held = v;
     }
     if (drop) this.versions = this.versions.slice(drop);
-  }
-
-  /** The current second, after accounting for the time that has passed. */
-  private second(now: number): Second {
-    const newest = this.newest;
-    if (newest && now > this.lastTick) this.byteSeconds += (newest.docBytes * (now - this.lastTick)) / 1000;
-    this.lastTick = Math.max(now, this.lastTick);
-    const at = Math.floor(this.lastTick / 1000);
-    let last: Second | undefined = this.seconds[this.seconds.length - 1];
-    if (last && at - last.at > mostSeconds) {
-      this.seconds = [];
-      last = undefined;
-    }
-    for (let t = last ? last.at + 1 : at; t <= at; t++) this.seconds.push({ at: t, events: 0, bytes: 0, full: 0, slowest: 0 });
-    if (this.seconds.length > mostSeconds) this.seconds.splice(0, this.seconds.length - mostSeconds);
-    return this.seconds[this.seconds.length - 1]!;
   }
 }

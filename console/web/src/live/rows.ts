@@ -1,7 +1,7 @@
 // A document as lines on a screen, of which only those in view are ever made. Counting lines is cheap because containers
 // remember their counts, and a patched document shares nearly all its containers with the one before.
-import { type Container, isContainer, type Json } from './json';
-import { escapeName, unescapeName } from './patch';
+import { escapeName, unescapeName } from '@freshet/client';
+import { type ExactContainer, type ExactJSON, isContainer } from '@freshet/client/exact';
 
 /** Containers larger than this begin folded, unless they are the document itself. */
 const largeContainer = 100;
@@ -12,7 +12,7 @@ export interface Row {
   /** Whether the name is an index of an array. */
   isIndex: boolean;
   depth: number;
-  value: Json;
+  value: ExactJSON;
   open: boolean;
   children: number;
 }
@@ -22,7 +22,7 @@ export class Folding {
   private readonly flipped = new Set<string>();
   private readonly above = new Map<string, number>(); // how many flipped paths are at or below a path
 
-  isOpen(path: string, v: Container): boolean {
+  isOpen(path: string, v: ExactContainer): boolean {
     return (children(v) <= largeContainer || path === '') !== this.flipped.has(path);
   }
 
@@ -38,7 +38,7 @@ export class Folding {
   }
 
   /** Opens whatever is folded on the way to a path. It returns whether there is something at it. */
-  openTo(doc: Json, pointer: string): boolean {
+  openTo(doc: ExactJSON, pointer: string): boolean {
     let v = doc,
       path = '';
     for (const name of pointer === '' ? [] : pointer.slice(1).split('/')) {
@@ -63,10 +63,10 @@ export class Folding {
   }
 }
 
-export const children = (v: Container): number => (Array.isArray(v) ? v.length : keysOf(v).length);
+export const children = (v: ExactContainer): number => (Array.isArray(v) ? v.length : keysOf(v).length);
 
 const keys = new WeakMap<object, string[]>();
-function keysOf(v: { [key: string]: Json }): string[] {
+function keysOf(v: { [key: string]: ExactJSON }): string[] {
   let k = keys.get(v);
   if (!k) {
     k = Object.keys(v);
@@ -78,7 +78,7 @@ function keysOf(v: { [key: string]: Json }): string[] {
 const heights = new WeakMap<object, number>();
 
 /** How many rows a value takes, with nothing flipped. */
-function plainHeight(v: Json, isRoot: boolean): number {
+function plainHeight(v: ExactJSON, isRoot: boolean): number {
   if (!isContainer(v)) return 1;
   if (!isRoot && children(v) > largeContainer) return 1;
   let n = heights.get(v);
@@ -92,7 +92,7 @@ function plainHeight(v: Json, isRoot: boolean): number {
 }
 
 /** How many rows a value takes at a path. */
-export function height(v: Json, path: string, f: Folding): number {
+export function height(v: ExactJSON, path: string, f: Folding): number {
   if (!isContainer(v)) return 1;
   if (!f.isTouched(path)) return plainHeight(v, path === '');
   if (!f.isOpen(path, v)) return 1;
@@ -106,16 +106,16 @@ export function height(v: Json, path: string, f: Folding): number {
 }
 
 /** The rows from one to another. */
-export function rows(doc: Json, f: Folding, from: number, to: number): Row[] {
+export function rows(doc: ExactJSON, f: Folding, from: number, to: number): Row[] {
   const out: Row[] = [];
   let at = 0;
-  const walk = (v: Json, path: string, name: string, isIndex: boolean, depth: number): void => {
+  const walk = (v: ExactJSON, path: string, name: string, isIndex: boolean, depth: number): void => {
     if (at >= to) return;
     const open = isContainer(v) && f.isOpen(path, v);
     if (at >= from) out.push({ path, name, isIndex, depth, value: v, open, children: isContainer(v) ? children(v) : 0 });
     at++;
     if (!open) return;
-    const visit = (e: Json, key: string, index: boolean): void => {
+    const visit = (e: ExactJSON, key: string, index: boolean): void => {
       if (at >= to) return;
       const p = `${path}/${index ? key : escapeName(key)}`;
       const h = at < from ? height(e, p, f) : 0;
@@ -123,14 +123,14 @@ export function rows(doc: Json, f: Folding, from: number, to: number): Row[] {
       else walk(e, p, key, index, depth + 1);
     };
     if (Array.isArray(v)) for (let i = 0; i < v.length && at < to; i++) visit(v[i]!, String(i), true);
-    else for (const k of keysOf(v as { [key: string]: Json })) visit((v as { [key: string]: Json })[k]!, k, false);
+    else for (const k of keysOf(v as { [key: string]: ExactJSON })) visit((v as { [key: string]: ExactJSON })[k]!, k, false);
   };
   walk(doc, '', '', false, 0);
   return out;
 }
 
 /** The row that stands for a path: its own, or that of the nearest thing above it that is there and in no fold. */
-export function nearest(doc: Json, f: Folding, pointer: string): { path: string; at: number } {
+export function nearest(doc: ExactJSON, f: Folding, pointer: string): { path: string; at: number } {
   for (let path = pointer; ; path = path.slice(0, path.lastIndexOf('/'))) {
     const at = find(doc, f, path);
     if (at >= 0 || path === '') return { path, at: Math.max(0, at) };
@@ -138,7 +138,7 @@ export function nearest(doc: Json, f: Folding, pointer: string): { path: string;
 }
 
 /** Where the row of a path is, or -1 if it does not exist or is folded away. */
-export function find(doc: Json, f: Folding, pointer: string): number {
+export function find(doc: ExactJSON, f: Folding, pointer: string): number {
   let at = 0,
     v = doc,
     path = '';

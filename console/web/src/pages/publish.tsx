@@ -1,9 +1,9 @@
 // Publishing from the browser, with the stream beside it: what is sent is seen to arrive.
+import { type ExactJSON, parse, print } from '@freshet/client/exact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { type App, publish, type Topic } from '../api';
 import { bytes, duration } from '../format';
 import type { Follow } from '../live/follow';
-import { type Json, parse, print } from '../live/json';
 import { checkJSON } from '../rules';
 import { Button, Card, FormError, useTask } from '../ui';
 import { sample } from './connect';
@@ -51,7 +51,7 @@ function outcome(sent: Sent): string {
 const tab = '  ';
 const mostEdited = 300_000; // bytes of a document that is put into the editor; browsers are slow with long texts
 /** A document over many lines, unless it is so deep that it would be mostly space. */
-const spread = (doc: Json): string => {
+const spread = (doc: ExactJSON): string => {
   const text = print(doc, 2);
   return text.length <= mostEdited ? text : print(doc);
 };

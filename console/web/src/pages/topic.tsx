@@ -79,18 +79,18 @@ export function TopicPage({ topicID, tab }: { topicID: string; tab: string }) {
 
 /** Live and Publish share one subscription, so that switching between them loses nothing. */
 function Following({ topic, app, tab, renew }: Both & { tab: string; renew: () => void }) {
-  const url = config.value?.subscriber_url ?? '';
+  const server = config.value?.subscriber_url ?? '';
   const follow = useMemo(
     () =>
-      url
+      server
         ? new Follow({
-            url,
+            server,
+            topic: topic.id,
             key: app.subscriber_key,
-            path: '/v1/topics/' + topic.id,
             ...(app.client_request_signature_enabled ? { signatureKey: app.signature_key } : {}),
           })
         : undefined,
-    [topic.id, url],
+    [topic.id, server],
   );
   useEffect(() => () => follow?.close(), [follow]);
   if (!config.value)

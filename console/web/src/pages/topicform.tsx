@@ -1,8 +1,8 @@
 // Making and changing topics.
+import { type ExactJSON, parse, print } from '@freshet/client/exact';
 import { useState } from 'preact/hooks';
 import { type App, call, get, id, onlyChanged, type PublisherConfig, type Topic } from '../api';
 import { bytes, duration, every } from '../format';
-import { type Json, parse, print } from '../live/json';
 import { navigate } from '../router';
 import { checkFrequency, checkHeaderName, checkItemPath, checkText, checkURL } from '../rules';
 import { Button, Card, Check, Choice, Code, Form, FormError, Head, Input, Show, toast, useLoad, useTask } from '../ui';
@@ -268,7 +268,7 @@ interface Tested {
   status?: number;
   duration_ms: number;
   bytes: number;
-  document?: Json;
+  document?: ExactJSON;
   error?: string;
 }
 

@@ -1,10 +1,11 @@
 // The live viewer: the document as a tree that shows what each patch changed, the events beside it, and what they cost.
+import type { Operation } from '@freshet/client';
+import { Exact, type ExactJSON, isContainer, print } from '@freshet/client/exact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { App, Topic } from '../api';
 import { bytes, count, percent, plural, time } from '../format';
 import type { Follow, Version } from '../live/follow';
-import { Exact, isContainer, type Json, print } from '../live/json';
-import type { Op, Touch } from '../live/patch';
+import type { Touch } from '../live/heat';
 import { find, Folding, height, nearest, type Row, rows } from '../live/rows';
 import { Icon } from '../icons';
 import { Plot } from '../plot';
@@ -12,7 +13,6 @@ import { Link } from '../router';
 import { Badge, Button, Card, Copy, Empty, Stat } from '../ui';
 
 const rowHeight = 24;
-const hotFor = 1600;
 
 // ── Which rows of a long list are in view
 
@@ -68,7 +68,7 @@ const unshown = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u20
 const escaped = (s: string): string => s.replace(unshown, c => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'));
 const cutOff = (s: string, most: number): string => (s.length > most ? s.slice(0, most) + '…' : s);
 
-function Value({ value }: { value: Json }) {
+function Value({ value }: { value: ExactJSON }) {
   if (typeof value === 'string') return <span class="v-string">{escaped(JSON.stringify(cutOff(value, 400)))}</span>;
   if (typeof value === 'number') return <span class="v-number">{String(value)}</span>;
   if (value instanceof Exact) return <span class="v-number">{cutOff(value.text, 400)}</span>;
@@ -251,13 +251,13 @@ export function Tree({
         <div role="presentation" class="pane-space" style={{ height: space + 'px' }}>
           <div role="presentation" class="pane-rows" style={{ transform: `translateY(${shift}px)` }}>
             {visible.map(r => {
-              const h = pinned ? undefined : follow.heat.get(r.path);
+              const h = pinned ? undefined : follow.heat.of(r.path, now);
               return (
                 <TreeRow
                   key={r.path}
                   row={r}
                   active={r.path === active}
-                  heat={h && now - h.at < hotFor ? h : undefined}
+                  heat={h}
                   still={still.get(r.path)}
                   onFlip={() => flip(r.path)}
                   onActive={() => setActive(r.path)}
@@ -279,7 +279,7 @@ export function Tree({
 
 export interface Filter {
   text: string;
-  op: '' | Op['op'] | 'snapshot' | 'error';
+  op: '' | Operation['op'] | 'snapshot' | 'error';
 }
 
 function passes(v: Version, f: Filter): boolean {
@@ -505,9 +505,9 @@ function Costs({ follow, topic }: { follow: Follow; topic: Topic }) {
   void follow.beat.value;
   const own = topic.publisher.config.polling_frequency;
   const [every, setEvery] = useState(intervals.some(i => i[0] === own) ? own! : 2000);
-  const t = follow.totals,
-    polled = follow.polled(every),
-    lately = follow.seconds.slice(-6, -1);
+  const t = follow.meter.totals,
+    polled = follow.meter.polled(every),
+    lately = follow.meter.seconds.slice(-6, -1);
   const rate = lately.length ? lately.reduce((n, s) => n + s.events, 0) / lately.length : 0;
   return (
     <dl class="stats">
@@ -610,7 +610,7 @@ function Operations({ follow }: { follow: Follow }) {
     <div class="ops" role="region" aria-label="Operations of the chosen event" tabIndex={0}>
       {v.ops.length === 0 && <p class="hint">{v.error || `The whole document, ${bytes(v.docBytes)}.`}</p>}
       {v.ops.slice(0, 200).map((o, i) => {
-        const text = o.op === 'remove' ? '' : print(o.value ?? null);
+        const text = o.op === 'remove' ? '' : print((o.value ?? null) as ExactJSON);
         return (
           <div class="op" key={i}>
             <span class={'op-name ' + o.op}>{o.op}</span>
@@ -626,7 +626,7 @@ function Operations({ follow }: { follow: Follow }) {
 
 function Plots({ follow }: { follow: Follow }) {
   void follow.beat.value;
-  const list = follow.seconds.slice(0, -1);
+  const list = follow.meter.seconds.slice(0, -1);
   if (list.length < 2) return null;
   const times = list.map(s => s.at);
   return (
