@@ -1,135 +1,31 @@
 // The APIs of the service, as anybody may call them.
+import type { AppPage, FieldError, Topic, User } from '@freshet/client/api';
 import { signal } from '@preact/signals';
 import { expire, session } from './session';
 
-export interface Link {
-  rel: string;
-  href: string;
-}
-export interface Page<T> {
-  items: T[];
-  page: number;
-  per_page: number;
-  total: number;
-  links: Link[];
-}
-export interface Quotas {
-  connections: number;
-  messages_per_month: number;
-  requests_per_minute: number;
-  topics: number;
-  document_bytes: number;
-}
-export interface User {
-  id: string;
-  email: string;
-  first_name: string;
-  last_name: string;
-  language: string;
-  role: 'user' | 'admin';
-  status: 'active' | 'disabled';
-  quotas: Quotas;
-  created_at: string;
-  updated_at: string;
-}
-export interface App {
-  id: string;
-  name: string;
-  auto_provisioning_allowed: boolean;
-  client_request_signature_enabled: boolean;
-  default_configurations: { 'http-poller': { polling_frequency: number }; 'http-post': { force_publishing: boolean } };
-  allowed_target_hosts?: string[];
-  quotas: Quotas;
-  subscriber_key: string;
-  publisher_key: string;
-  signature_key: string;
-  created_at: string;
-  updated_at: string;
-  links: Link[];
-}
-export interface OAuth2 {
-  token_url: string;
-  client_id: string;
-  client_secret: string;
-  scopes?: string[];
-}
-export interface PublisherConfig {
-  url?: string;
-  polling_frequency?: number | null;
-  force_publishing?: boolean;
-  headers?: Record<string, string>;
-  oauth2?: OAuth2 | null;
-}
-export interface Topic {
-  id: string;
-  app_id: string;
-  name: string;
-  auto_provisioned?: boolean;
-  publisher: { type: 'http-poller' | 'http-post'; config: PublisherConfig; payload: { type: 'snapshot' | 'item'; item_id_path?: string } };
-  created_at: string;
-  updated_at: string;
-}
-export interface AuditEntry {
-  id: string;
-  at: string;
-  actor: string;
-  action: string;
-  subject: string;
-  detail?: unknown;
-}
-export interface Connection {
-  id: string;
-  node: string;
-  user: string;
-  app: string;
-  topic: string;
-  since: string;
-  remote: string;
-  mode: 'patch' | 'snapshot';
-  encoding: string;
-  transport: string;
-  filtered: boolean;
-  bytes: number;
-  lag: number;
-  behind: boolean;
-}
-/** Percentiles are null where nothing was measured; counts[i] deliveries took at most bounds[i], the last ones longer. */
-export interface DeliveryLag {
-  p50_ms: number | null;
-  p95_ms: number | null;
-  p99_ms: number | null;
-  counts: number[];
-}
-export interface UsageCounts {
-  messages: number;
-  bytes: number;
-  full_bytes: number;
-  bytes_saved: number;
-  publications: number;
-  connection_seconds: number;
-  polls: number;
-  polls_ok: number;
-  polls_not_modified: number;
-  polls_failed: number;
-  delivery_lag: DeliveryLag;
-}
-/** Hours in which nothing was used are not among them. */
-export interface UsageReport {
-  from: string;
-  to: string;
-  delivery_lag_bounds_ms: number[];
-  hours: (UsageCounts & { hour: string })[];
-  total: UsageCounts;
-}
+export type {
+  App,
+  AuditEntry,
+  Connection,
+  Explanation,
+  Health as HealthReport,
+  PublisherSettings,
+  Quotas,
+  Session as Token,
+  Topic,
+  Trial,
+  UsageCounts,
+  UsageReport,
+  User,
+} from '@freshet/client/api';
+
+export type Page<T> = Omit<AppPage, 'items'> & { items: T[] };
+
+/** Where streams are, and what else pages must know. */
 export interface Config {
   subscriber_url: string;
   open_sign_up: boolean;
   version: string;
-}
-
-export interface FieldError {
-  field: string;
-  message: string;
 }
 
 /** An answer that is not what was asked for, in words for people. */

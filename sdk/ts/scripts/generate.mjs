@@ -44,7 +44,8 @@ function plain(kind, schema, indent) {
 
 function object(schema, indent) {
   const members = Object.entries(schema.properties ?? {});
-  if (members.length === 0) return 'Record<string, unknown>';
+  const others = schema.additionalProperties;
+  if (members.length === 0) return `Record<string, ${typeof others === 'object' ? type(others, indent) : 'unknown'}>`;
   const required = schema.required ?? [];
   return (
     '{\n' +

@@ -129,7 +129,7 @@ export type Config = {
   /** http-post: whether a publication counts when nobody is subscribed */
   force_publishing?: boolean;
   /** http-poller: headers for the target; their values are never shown */
-  headers?: Record<string, unknown>;
+  headers?: Record<string, string>;
   /** http-poller: where tokens for the target come from */
   oauth2?: Oauth2;
   /** http-poller: milliseconds between two polls */
@@ -218,7 +218,7 @@ export type FieldError = {
 
 export type Health = {
   /** Its parts: ok, or what is wrong */
-  checks: Record<string, unknown>;
+  checks: Record<string, string>;
   /** Whether the process that answered should be sent requests */
   status: "ready" | "starting" | "draining" | "failing";
 };
@@ -323,7 +323,7 @@ export type PublisherSettings = {
   /** http-post: publish even when nobody is subscribed; by default the app's */
   force_publishing?: boolean | null;
   /** http-poller: headers for the target, by name; their values are kept secret and shown as [hidden], which in a request means: as it is */
-  headers?: Record<string, unknown> | null;
+  headers?: Record<string, string> | null;
   /** http-poller: get tokens for the target by the client credentials grant */
   oauth2?: {
     /** Required */
@@ -452,7 +452,7 @@ export type TopicPatch = {
       /** http-post: publish even when nobody is subscribed; by default the app's */
       force_publishing?: boolean | null;
       /** http-poller: headers for the target, by name; their values are kept secret and shown as [hidden], which in a request means: as it is */
-      headers?: Record<string, unknown> | null;
+      headers?: Record<string, string> | null;
       /** http-poller: get tokens for the target by the client credentials grant */
       oauth2?: {
         /** Required */

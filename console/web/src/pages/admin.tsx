@@ -1,6 +1,6 @@
 // For admins: connections, usage, health and the audit log.
 import { useState } from 'preact/hooks';
-import { type AuditEntry, call, config, type Connection, get, id, type Page } from '../api';
+import { type AuditEntry, call, config, type Connection, get, type HealthReport, id, type Page } from '../api';
 import { ago, bytes, date, plural } from '../format';
 import { Link, param, setParams } from '../router';
 import {
@@ -182,13 +182,8 @@ export function ServerUsage() {
   );
 }
 
-interface HealthAnswer {
-  status: 'ready' | 'starting' | 'draining' | 'failing';
-  checks: Record<string, string>;
-}
-
 export function Health() {
-  const health = useLoad(s => get<HealthAnswer>('/admin/health', s), []);
+  const health = useLoad(s => get<HealthReport>('/admin/health', s), []);
   useEvery(refreshMs, health.refresh);
   return (
     <>

@@ -1,22 +1,8 @@
 // Why nothing arrives: what the server knows about a topic, or about one connection, in sentences.
-import { get } from '../api';
+import { type Explanation, get } from '../api';
 import { ago, date } from '../format';
 import { Icon } from '../icons';
 import { Button, Dialog, Show, useLoad } from '../ui';
-
-interface Reason {
-  code: string;
-  message: string;
-  since?: string;
-  count?: number;
-}
-interface Explanation {
-  topic: string;
-  version?: string;
-  published?: string;
-  subscribers?: number;
-  reasons: Reason[];
-}
 
 export function Explain({ path, onClose }: { path: string; onClose: () => void }) {
   const said = useLoad(s => get<Explanation>(path, s), [path]);

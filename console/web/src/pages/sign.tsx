@@ -1,18 +1,12 @@
 // Signing in and signing up.
 import { useEffect, useState } from 'preact/hooks';
-import { call, config } from '../api';
+import { call, config, type Token } from '../api';
 import { Logo } from '../icons';
 import { Link, search } from '../router';
 import { begin, notice } from '../session';
 import { Brightness } from '../shell';
 import { Button, Form, FormError, Input, useTask } from '../ui';
 import { checkEmail, checkPassword, checkText } from '../rules';
-
-interface Token {
-  token: string;
-  expires_at: string;
-  links: { rel: string; href: string }[];
-}
 
 async function open(email: string, password: string): Promise<void> {
   const t = await call<Token>('PUT', '/session', { body: { email, password }, anonymous: true });

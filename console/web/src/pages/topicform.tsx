@@ -1,7 +1,7 @@
 // Making and changing topics.
 import { type ExactJSON, parse, print } from '@freshet/client/exact';
 import { useState } from 'preact/hooks';
-import { type App, call, get, id, onlyChanged, type PublisherConfig, type Topic } from '../api';
+import { type App, call, get, id, onlyChanged, type PublisherSettings, type Topic, type Trial } from '../api';
 import { bytes, duration, every } from '../format';
 import { navigate } from '../router';
 import { checkFrequency, checkHeaderName, checkItemPath, checkText, checkURL } from '../rules';
@@ -51,9 +51,9 @@ export function draftOf(t?: Topic, app?: App): Draft {
 }
 
 /** The settings that a draft sends. What the server does not know yet is sent only if it is used. */
-function configOf(d: Draft, before?: Topic): PublisherConfig {
+function configOf(d: Draft, before?: Topic): PublisherSettings {
   if (d.type === 'http-post') return { force_publishing: d.force };
-  const c: PublisherConfig = { url: d.url };
+  const c: PublisherSettings = { url: d.url };
   if (d.frequency !== '') c.polling_frequency = Number(d.frequency);
   else if (before) c.polling_frequency = null;
   const had = before?.publisher.config;
@@ -264,19 +264,11 @@ function PollerFields({ draft: d, set, say, appID, app, topic }: FieldsProps) {
   );
 }
 
-interface Tested {
-  status?: number;
-  duration_ms: number;
-  bytes: number;
-  document?: ExactJSON;
-  error?: string;
-}
-
 /** Asks the server to poll once and show what it would publish. */
 function TestURL({ draft, appID, topic }: { draft: Draft; appID: string; topic?: Topic | undefined }) {
   const task = useTask();
-  const [seen, setSeen] = useState<Tested>();
-  const text = seen?.document === undefined ? '' : print(seen.document, 2);
+  const [seen, setSeen] = useState<Trial>();
+  const text = seen?.document === undefined ? '' : print(seen.document as ExactJSON, 2);
   return (
     <div class="test-url" aria-live="polite">
       <Button
@@ -287,7 +279,7 @@ function TestURL({ draft, appID, topic }: { draft: Draft; appID: string; topic?:
           task.run(async () => {
             setSeen(undefined);
             setSeen(
-              await call<Tested>('POST', `/apps/${id(appID)}/topics/test`, {
+              await call<Trial>('POST', `/apps/${id(appID)}/topics/test`, {
                 read: parse as (text: string) => unknown, // numbers to the last digit, as they would be published
                 body: {
                   ...(topic ? { topic_id: topic.id } : {}),
