@@ -7,7 +7,9 @@ import type { Follow } from '../live/follow';
 import { checkJSON } from '../rules';
 import { Button, Card, FormError, useTask } from '../ui';
 import { sample } from './connect';
-import { EventList, StateBadge, Tree } from './viewer';
+import { EventList } from './viewer/events';
+import { StateBadge } from './viewer/state';
+import { Tree } from './viewer/tree';
 
 type Form = 'document' | 'merge' | 'patch';
 const forms: Record<Form, { text: string; type: string; method: string; hint: string; example: string }> = {
