@@ -1,26 +1,25 @@
 package grid
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
-// Listeners calls functions in the goroutine of whoever has news. The zero value has none.
+// Listeners calls functions in the goroutine of whoever has news, in the order in which they were added. The zero value has none.
 type Listeners[T any] struct {
 	mu  sync.RWMutex // held for reading during calls, so that stop waits for them
-	fns map[*func(T)]struct{}
+	fns []*func(T)
 }
 
 // Add calls fn with all news from now on, until stop is called, which waits for a call in progress.
 func (l *Listeners[T]) Add(fn func(T)) (stop func()) {
-	key := &fn
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.fns == nil {
-		l.fns = make(map[*func(T)]struct{})
-	}
-	l.fns[key] = struct{}{}
+	l.fns = append(l.fns, &fn)
 	return func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		delete(l.fns, key)
+		l.fns = slices.DeleteFunc(l.fns, func(other *func(T)) bool { return other == &fn })
 	}
 }
 
@@ -28,7 +27,7 @@ func (l *Listeners[T]) Add(fn func(T)) (stop func()) {
 func (l *Listeners[T]) Tell(news T) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	for fn := range l.fns {
+	for _, fn := range l.fns {
 		(*fn)(news)
 	}
 }

@@ -32,6 +32,7 @@ type Notices interface {
 	// Tell passes a notice on to this node only, for whoever found out himself.
 	Tell(n Notice)
 
-	// OnNotice calls fn for each notice. fn must not block and must not call back into whoever sends notices.
+	// OnNotice calls fn for each notice, after the functions that were given earlier: a cache that listens first has forgotten what
+	// the notice is about when others ask it. fn must not block and must not call back into whoever sends notices.
 	OnNotice(fn func(Notice)) (stop func())
 }

@@ -81,6 +81,7 @@ func wire(o *Options, edition freshet.Edition, p *ports, r *readiness, failed ch
 			},
 			stop: parts.closeGrid,
 		}},
+		// Usage and the catalog remember what notices are about. They begin to listen before those who ask them, and so hear first.
 		{partUsage, stage{start: parts.openUsage, stop: parts.closeUsage}},
 		{partRouter, stage{start: parts.openRouter, stop: func(context.Context) error { return parts.router.Close() }}},
 		{partCatalog, stage{start: parts.openCatalog, stop: func(context.Context) error { parts.catalog.Close(); return nil }}},

@@ -1,11 +1,15 @@
 package subscribe
 
 import (
+	"iter"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/catalog"
+	"github.com/freshet-io/freshet/internal/grid"
 	"github.com/freshet-io/freshet/internal/usage"
 )
 
@@ -46,10 +50,11 @@ type audiences struct {
 	// Guarded by mu.
 	mu    sync.Mutex
 	byAsk map[askKey]*audience
+	index audienceIndex
 }
 
 func newAudiences(meter *usage.Meter) *audiences {
-	return &audiences{meter: meter, byAsk: make(map[askKey]*audience)}
+	return &audiences{meter: meter, byAsk: make(map[askKey]*audience), index: newAudienceIndex()}
 }
 
 // enter adds a member to its group, and says whether it is the first there, who has to open it.
@@ -60,6 +65,7 @@ func (as *audiences) enter(ask catalog.SubscribeAsk, key groupKey, grant *catalo
 	if a == nil {
 		a = newAudience(ask, grant)
 		as.byAsk[a.key] = a
+		as.index.add(a)
 	}
 	g = a.groups[key]
 	if g == nil {
@@ -129,20 +135,26 @@ func (as *audiences) remove(g *group) {
 	}
 	if len(a.groups) == 0 && as.byAsk[a.key] == a {
 		delete(as.byAsk, a.key)
+		as.index.remove(a)
 	}
 }
 
-// matching returns the audiences that match says yes to. It must be quick.
-func (as *audiences) matching(match func(*audience) bool) []*audience {
+// all returns the audiences.
+func (as *audiences) all() []*audience {
 	as.mu.Lock()
 	defer as.mu.Unlock()
-	var found []*audience
-	for _, a := range as.byAsk {
-		if match(a) {
-			found = append(found, a)
-		}
+	return slices.Collect(maps.Values(as.byAsk))
+}
+
+// about returns the audiences that any of the notices is about, each once.
+func (as *audiences) about(notices iter.Seq[grid.Notice]) []*audience {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	found := make(map[*audience]struct{})
+	for n := range notices {
+		as.index.collect(n, found)
 	}
-	return found
+	return slices.Collect(maps.Keys(found))
 }
 
 // groupsOf returns the groups of an audience that take new members.

@@ -2,6 +2,7 @@ package subscribe
 
 import (
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -77,17 +78,22 @@ func TestWhoeverJoinsAfterANoticeIsAskedForAgain(t *testing.T) {
 	seen := q.seen()
 	q.addNotice(grid.Notice{Scope: grid.ScopeApp, ID: "app"})
 	q.joined(a, seen)
-	if !q.hasQuestions() {
-		t.Error("there is nothing to ask")
-	}
 	work := q.take()
-	if len(work.suspects) != 1 || !work.concernsPermission(a) || work.concernsSource(a) || q.hasQuestions() {
+	if len(work.suspects) != 1 || len(work.notices) != 1 {
 		t.Errorf("%+v", work)
+	}
+	if rest := q.take(); len(rest.suspects)+len(rest.notices) > 0 {
+		t.Errorf("%+v is left", rest)
 	}
 }
 
 func TestNoticesConcernWhomTheyName(t *testing.T) {
-	a := newAudience(testAsk, &testGrant)
+	as := newAudiences(nil)
+	g, _ := as.enter(testAsk, groupKey{}, &testGrant)
+	other := testAsk
+	other.TopicID = "another"
+	as.enter(other, groupKey{}, &catalog.Grant{UserID: "other", AppID: "another"})
+	concerns := func(found []*audience) bool { return len(found) == 1 && found[0] == g.audience }
 	for _, c := range []struct {
 		notice             grid.Notice
 		permission, source bool
@@ -102,9 +108,19 @@ func TestNoticesConcernWhomTheyName(t *testing.T) {
 		q := newRecheckQueue()
 		q.addNotice(c.notice)
 		work := q.take()
-		if work.concernsPermission(a) != c.permission || work.concernsSource(a) != c.source {
-			t.Errorf("%+v: permission %v, source %v", c.notice, work.concernsPermission(a), work.concernsSource(a))
+		permission, source := as.about(work.ofPermissions()), as.about(work.ofSources())
+		if concerns(permission) != c.permission || concerns(source) != c.source || len(permission)+len(source) > 1 {
+			t.Errorf("%+v: permission %v, source %v", c.notice, permission, source)
 		}
+	}
+	if found := as.about(slices.Values([]grid.Notice{
+		{Scope: grid.ScopeTopic, ID: "topic"}, {Scope: grid.ScopeUser, ID: "user"}, {Scope: grid.ScopeApp, ID: "another"},
+	})); len(found) != 2 {
+		t.Errorf("%d audiences, each once", len(found))
+	}
+	as.detach(g)
+	if found := as.about(slices.Values([]grid.Notice{{Scope: grid.ScopeTopic, ID: "topic"}, {Scope: grid.ScopeUser, ID: "user"}})); len(found) != 0 {
+		t.Error("who left is found")
 	}
 }
 

@@ -3,11 +3,13 @@ package subscribe
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/grid"
 	"github.com/freshet-io/freshet/internal/usage"
 )
 
@@ -40,18 +42,14 @@ func (c *rechecker) close() {
 	c.finished.Wait()
 }
 
-// settle is how long run waits after a notice: others of the same kind follow at once, and the catalog must have heard it too.
-const settle = 50 * time.Millisecond
-
+// run needs not wait after a notice: the catalog has heard it before (see grid.Notices), and what comes while it asks is taken
+// together.
 func (c *rechecker) run() {
 	for {
 		select {
 		case <-c.done:
 			return
 		case <-c.queue.wake:
-			if c.queue.hasQuestions() && !c.pause(settle) {
-				return
-			}
 			c.recheck(c.queue.take())
 		}
 	}
@@ -66,51 +64,29 @@ func (c *rechecker) recheckAll() {
 		case <-c.done:
 			return
 		case <-again.C:
-			all := c.audiences.matching(func(*audience) bool { return true })
+			all := c.audiences.all()
 			c.ask(all)
 			c.look(all)
 		}
 	}
 }
 
-// pause returns false when the rechecker is being closed.
-func (c *rechecker) pause(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-c.done:
-		return false
-	}
-}
-
 func (c *rechecker) recheck(work recheckWork) {
 	c.endSpent(work.spent)
-	if len(work.notices) == 0 {
-		c.ask(work.suspects)
-		return
-	}
-	c.ask(append(work.suspects, c.audiences.matching(work.concernsPermission)...))
-	c.look(c.audiences.matching(work.concernsSource))
+	c.ask(append(work.suspects, c.audiences.about(work.ofPermissions())...))
+	c.look(c.audiences.about(work.ofSources()))
 }
 
 // endSpent ends the streams of accounts and apps that have no messages left.
 func (c *rechecker) endSpent(spent map[usage.Owner]struct{}) {
-	if len(spent) == 0 {
-		return
-	}
-	over := make(map[*audience]usage.Owner)
-	c.audiences.matching(func(a *audience) bool {
-		for _, of := range []usage.Owner{usage.User(a.userID), usage.App(a.appID, a.userID)} {
-			if _, ok := spent[of]; ok {
-				over[a] = of
-			}
+	for of := range spent {
+		n := grid.Notice{Scope: grid.ScopeUser, ID: of.ID()}
+		if of.IsApp() {
+			n.Scope = grid.ScopeApp
 		}
-		return false
-	})
-	for a, of := range over {
-		c.end(a, errSpent(of, time.Now()))
+		for _, a := range c.audiences.about(slices.Values([]grid.Notice{n})) {
+			c.end(a, errSpent(of, time.Now()))
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package subscribe
 
 import (
+	"iter"
 	"sync"
 	"sync/atomic"
 
@@ -32,17 +33,18 @@ func newRecheckWork() recheckWork {
 	return recheckWork{notices: make(map[grid.Notice]struct{}), spent: make(map[usage.Owner]struct{})}
 }
 
-func (w *recheckWork) isAbout(scope grid.Scope, id string) bool {
-	_, ok := w.notices[grid.Notice{Scope: scope, ID: id}]
-	return ok
-}
+// ofPermissions and ofSources are the notices after which the catalog is asked, or a data source looked at.
+func (w *recheckWork) ofPermissions() iter.Seq[grid.Notice] { return w.noticesThat(false) }
+func (w *recheckWork) ofSources() iter.Seq[grid.Notice]     { return w.noticesThat(true) }
 
-func (w *recheckWork) concernsPermission(a *audience) bool {
-	return w.isAbout(grid.ScopeTopic, a.ask.TopicID) || w.isAbout(grid.ScopeApp, a.appID) || w.isAbout(grid.ScopeUser, a.userID)
-}
-
-func (w *recheckWork) concernsSource(a *audience) bool {
-	return w.isAbout(grid.ScopeSource, a.ask.TopicID)
+func (w *recheckWork) noticesThat(areOfSources bool) iter.Seq[grid.Notice] {
+	return func(yield func(grid.Notice) bool) {
+		for n := range w.notices {
+			if (n.Scope == grid.ScopeSource) == areOfSources && !yield(n) {
+				return
+			}
+		}
+	}
 }
 
 func newRecheckQueue() *recheckQueue {
@@ -85,13 +87,6 @@ func (q *recheckQueue) add(change func(*recheckWork)) {
 	case q.wake <- struct{}{}:
 	default:
 	}
-}
-
-// hasQuestions reports whether the catalog has to be asked, or a data source looked at.
-func (q *recheckQueue) hasQuestions() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.work.notices)+len(q.work.suspects) > 0
 }
 
 // take empties the queue.
