@@ -196,3 +196,30 @@ func TestTheLogIsReadAllTheTime(t *testing.T) {
 		t.Errorf("found %v", n)
 	}
 }
+
+func TestPublishingToKnownTopicsRunsNoStatement(t *testing.T) {
+	t.Parallel()
+	w := openWorld(t, nil)
+	ada := w.owner()
+	topics := []string{ada.topic.ID}
+	for range 999 {
+		topic, err := w.CreateTopic(t.Context(), ada.actor, ada.app.ID, posted)
+		w.check(err)
+		topics = append(topics, topic.ID)
+	}
+	round := func() {
+		for _, id := range topics {
+			w.check(w.publishWith(id, ada.app.PublisherKey))
+		}
+	}
+	round()
+	before := w.store.Statements()
+	for range 10 {
+		round()
+		w.advance(time.Second)
+		w.check(w.look(t.Context()))
+	}
+	if n := w.store.Statements() - before; n > 20 {
+		t.Errorf("10,000 publications over 10 seconds took %d statements", n)
+	}
+}

@@ -82,6 +82,7 @@ var (
 	polls        = counter("polls_total", "Requests to data sources, by what became of them.", "outcome")
 	pollLateness = gauge("poll_lateness_seconds", "How late polls begin.")
 
+	statements  = counter("store_statements_total", "Statements that the database was asked to run.")
 	storeErrors = counter("store_errors_total", "Statements that the database failed, by why.", "why")
 	storeWrites = gauge("store_writable", "1 if the database takes changes, 0 if not: its disk is full, read-only or broken, or it is away.")
 	dataFree    = gauge("data_free_bytes", "What is left on the disk of the embedded database.")
@@ -95,7 +96,7 @@ var (
 func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []metric{
 		publications, publishSeconds, diffSeconds, topics, heldBytes, mostHeldBytes, keptBytes, memoryRefusals, plainBytes, packedBytes, connections, transports, behind, deliveries,
-		sentBytes, heartbeats, fanOutSeconds, lagSeconds, timedOut, refused, ended, sources, polls, pollLateness, storeErrors,
+		sentBytes, heartbeats, fanOutSeconds, lagSeconds, timedOut, refused, ended, sources, polls, pollLateness, statements, storeErrors,
 		storeWrites, dataFree, dataSize,
 		gridErrors, usageErrors, traceSpans, http2Held, http2Refused, http2Cut,
 	} {
@@ -206,6 +207,7 @@ func (c collection) poller(st poll.Stats) {
 
 func (c collection) engines(p *parts) {
 	if p.store != nil {
+		c.send(statements, float64(p.store.Statements()))
 		f := p.store.Failures()
 		c.send(storeErrors, float64(f.Away), "away")
 		c.send(storeErrors, float64(f.Full), "full")

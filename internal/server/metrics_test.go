@@ -32,7 +32,7 @@ func TestEveryPromiseHasAMetric(t *testing.T) {
 	for _, want := range []string{
 		"freshet_publish_seconds_bucket", "freshet_diff_seconds_bucket", "freshet_fanout_seconds_bucket", "freshet_delivery_lag_seconds_bucket",
 		"freshet_cursors_behind", "freshet_sent_bytes_total", "freshet_deliveries_total", "freshet_compression_in_bytes_total",
-		"freshet_compression_out_bytes_total", "freshet_polls_total", "freshet_poll_lateness_seconds_bucket", "freshet_store_errors_total",
+		"freshet_compression_out_bytes_total", "freshet_polls_total", "freshet_poll_lateness_seconds_bucket", "freshet_store_errors_total", "freshet_store_statements_total",
 		"freshet_grid_errors_total", "freshet_connections", "freshet_transports", "freshet_heartbeats_total", "freshet_streams_ended_total",
 		"freshet_subscriptions_refused_total", "freshet_publications_total", "freshet_usage_flush_errors_total", "go_goroutines", "freshet_build_info",
 		"freshet_store_writable", "freshet_data_free_bytes", "freshet_data_size_bytes",

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -96,7 +97,7 @@ func openPostgres(ctx context.Context, url string, log *slog.Logger) (*Store, er
 		return nil, err
 	}
 	s := &Store{engine: postgresEngine, read: db, write: db}
-	s.engine.health = &health{log: log}
+	s.engine.health, s.engine.statements = &health{log: log}, new(atomic.Uint64)
 	if err := s.ReadClock(ctx); err != nil {
 		_ = db.Close()
 		return nil, err

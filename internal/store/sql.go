@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"sync/atomic"
 )
 
 // engine is all that differs between the databases once they are open.
@@ -15,8 +16,11 @@ type engine struct {
 	// countTables is the query for how many tables have the name $1.
 	countTables string
 	// clock is the expression for the database's own time, in microseconds; empty if it has none.
-	clock  string
-	health *health // of this one store
+	clock string
+
+	// Of one store.
+	health     *health
+	statements *atomic.Uint64 // that were run
 }
 
 // conn runs statements, in a transaction or outside. All SQL of the package passes through it, so this is the one
@@ -55,6 +59,7 @@ type scanner func(dest ...any) error
 // rows calls each for every row. The scanner leaves a zero value where SQL says NULL: the only NULLs there are come
 // from outer joins that found nothing.
 func (c conn) rows(query string, args []any, each func(scanner) error) error {
+	c.engine.statements.Add(1)
 	rows, err := c.db.QueryContext(c.ctx, c.engine.rewrite(query), args...)
 	if err != nil {
 		return c.engine.classify(c.ctx, err)
@@ -86,6 +91,7 @@ func (c conn) rows(query string, args []any, each func(scanner) error) error {
 
 // exec returns how many rows the statement touched.
 func (c conn) exec(query string, args ...any) (int64, error) {
+	c.engine.statements.Add(1)
 	result, err := c.db.ExecContext(c.ctx, c.engine.rewrite(query), args...)
 	if err != nil {
 		return 0, c.engine.classify(c.ctx, err)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -53,7 +54,7 @@ func openSQLite(ctx context.Context, dir string, log *slog.Logger) (*Store, erro
 		write:  sqlitePool(path, writerPragmas, 1),
 		lock:   lock,
 	}
-	s.engine.health = h
+	s.engine.health, s.engine.statements = h, new(atomic.Uint64)
 	// Before SQLite creates the file, which would let everybody read it.
 	if err = makePrivate(path); err == nil {
 		// Reading the schema finds a file that is no database, or not all of one.

@@ -103,6 +103,9 @@ func (s *Store) Ping(ctx context.Context) error {
 	return s.reader(ctx).row("SELECT 1", nil, &one)
 }
 
+// Statements is how many statements were run so far.
+func (s *Store) Statements() uint64 { return s.engine.statements.Load() }
+
 // Page is a part of a listing. Numbers out of range mean an empty page, never an error.
 type Page struct {
 	Offset int64
