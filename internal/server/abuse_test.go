@@ -81,7 +81,7 @@ func drip(t *testing.T, address, begin string) {
 // TestBodiesThatDripAreCutOnEveryListener, whether somebody reads them or not.
 func TestBodiesThatDripAreCutOnEveryListener(t *testing.T) {
 	t.Parallel()
-	r := run(t, nil)
+	r := runWithin(t, bounds{body: 2 * time.Second}, nil)
 	var dripping sync.WaitGroup
 	for listener, lines := range map[string][]string{
 		"gateway":    {"PUT /api/v1/session", "POST /console/", "POST /nowhere"},

@@ -21,21 +21,25 @@ import (
 // answer.
 const (
 	readHeaderTimeout = 5 * time.Second
-	bodyTimeout       = 15 * time.Second // where the gateway does not know better
-	stallTimeout      = 30 * time.Second // the subscriber interface has its own
+	bodyTimeout       = 15 * time.Second
+	stallTimeout      = 30 * time.Second
 	idleTimeout       = 60 * time.Second
 	maxHeaderBytes    = 16 << 10
 )
 
-// bounds are what holds off clients that take nothing.
+// bounds are what holds off clients that take nothing, or give nothing.
 type bounds struct {
 	stall      time.Duration // how long they may; the subscriber interface has its own
+	body       time.Duration // how long they may take to send one, where the gateway does not know better
 	streamRoom int64         // what all of them may hold by HTTP/2, in bytes
 }
 
 func (b *bounds) complete(root fs.FS) {
 	if b.stall == 0 {
 		b.stall = stallTimeout
+	}
+	if b.body == 0 {
+		b.body = bodyTimeout
 	}
 	if b.streamRoom == 0 {
 		b.streamRoom = streamRoom(mayUse(root))
@@ -55,7 +59,7 @@ type ports struct {
 }
 
 // bind opens every listener that the roles need. The admin listener always exists: health has to be somewhere.
-func bind(ctx context.Context, s *settings.Settings) (_ *ports, err error) {
+func bind(ctx context.Context, s *settings.Settings, stall time.Duration) (_ *ports, err error) {
 	p := &ports{}
 	defer func() {
 		if err != nil {
@@ -76,16 +80,16 @@ func bind(ctx context.Context, s *settings.Settings) (_ *ports, err error) {
 		if !l.needed {
 			continue
 		}
-		if *l.at, err = listen(ctx, l.name, l.address); err != nil {
+		if *l.at, err = listen(ctx, l.name, l.address, stall); err != nil {
 			return nil, err
 		}
 	}
 	return p, nil
 }
 
-func listen(ctx context.Context, name, address string) (*port, error) {
+func listen(ctx context.Context, name, address string, stall time.Duration) (*port, error) {
 	open := func() (net.Listener, error) {
-		lc := net.ListenConfig{Control: boundStalls}
+		lc := net.ListenConfig{Control: boundStalls(stall)}
 		lc.SetMultipathTCP(false) // its sockets would lose the bound
 		return lc.Listen(ctx, "tcp", address)
 	}

@@ -52,7 +52,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	ports, err := bind(ctx, &o.Settings)
+	ports, err := bind(ctx, &o.Settings, o.bounds.stall)
 	if err != nil {
 		return err
 	}

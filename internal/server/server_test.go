@@ -260,7 +260,7 @@ func TestReadinessGoesFirstAndTheAdminListenerLast(t *testing.T) {
 }
 
 func TestDrainLetsRequestsFinish(t *testing.T) {
-	p, err := listen(t.Context(), "gateway", "127.0.0.1:0")
+	p, err := listen(t.Context(), "gateway", "127.0.0.1:0", stallTimeout)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,7 +349,7 @@ func TestAddressesThatCannotBeUsed(t *testing.T) {
 		"192.0.2.1:0":               "this machine has no such address",
 		"no-such-host.invalid:8000": "the host name is unknown",
 	} {
-		_, err := listen(t.Context(), "gateway", address)
+		_, err := listen(t.Context(), "gateway", address, stallTimeout)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "gateway.listen") {
 			t.Errorf("%s: %v", address, err)
 		}

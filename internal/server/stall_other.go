@@ -2,7 +2,10 @@
 
 package server
 
-import "syscall"
+import (
+	"syscall"
+	"time"
+)
 
 // boundStalls leaves it to the system how long it bears with peers that take nothing.
-func boundStalls(_, _ string, _ syscall.RawConn) error { return nil }
+func boundStalls(time.Duration) func(network, address string, c syscall.RawConn) error { return nil }

@@ -34,10 +34,10 @@ func wire(o *Options, edition freshet.Edition, p *ports, r *readiness, failed ch
 	metrics := newMetrics(o.Version)
 	parts.administration.expected = o.Settings.Has(settings.RoleGateway)
 	guarded := guardAdmin(p.admin.Addr(), o.Settings.Admin.Token, adminHandler(r, metrics, &parts.administration, o.Log))
-	admin := newWeb(p.admin, httpkit.Chain(guarded, httpkit.DrainBodies, httpkit.TimeBodies(bodyTimeout)), parts.streams,
+	admin := newWeb(p.admin, httpkit.Chain(guarded, httpkit.DrainBodies, httpkit.TimeBodies(o.bounds.body)), parts.streams,
 		httpkit.StreamLimits{Stall: o.bounds.stall}, o.Log)
 	p.admin.Listener, admin.http.ConnState = httpkit.RefuseAmbiguous(p.admin.Listener), httpkit.ConnState
-	public := &public{parts: parts, ports: p, stall: o.bounds.stall, withoutFastPath: o.withoutFastPath, failed: failed}
+	public := &public{parts: parts, ports: p, stall: o.bounds.stall, body: o.bounds.body, withoutFastPath: o.withoutFastPath, failed: failed}
 
 	all := []stage{{
 		name:  "admin listener",
@@ -117,6 +117,7 @@ type public struct {
 	parts  *parts
 	ports  *ports
 	stall  time.Duration
+	body   time.Duration
 	failed chan<- error
 
 	withoutFastPath bool
@@ -155,7 +156,7 @@ func (p *public) serve(context.Context) error {
 			bound = httpkit.RefuseAmbiguous(bound)
 		}
 		p.ports.subscriber.Listener = bound
-		w := newWeb(p.ports.subscriber, httpkit.TimeBodies(bodyTimeout)(p.parts.subscriber), p.parts.streams,
+		w := newWeb(p.ports.subscriber, httpkit.TimeBodies(p.body)(p.parts.subscriber), p.parts.streams,
 			httpkit.StreamLimits{Stall: p.parts.settings.Subscriber.WriteTimeout, Enter: p.parts.addresses.Acquire}, p.parts.log)
 		w.http.ConnState = httpkit.ConnState
 		p.webs = append(p.webs, w)
