@@ -3,6 +3,7 @@ package server
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/settings"
@@ -16,7 +17,7 @@ func TestCachesHearNoticesBeforeThoseWhoAskThem(t *testing.T) {
 	for _, l := range []*string{&s.Gateway.Listen, &s.Admin.Listen, &s.Subscriber.Listen} {
 		*l = "127.0.0.1:0"
 	}
-	ports, err := bind(t.Context(), &s)
+	ports, err := bind(t.Context(), &s, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
