@@ -26,9 +26,6 @@ func NewFilter(ids ...string) Filter {
 	return Filter{ids: slices.Compact(ids)}
 }
 
-// Empty reports whether the filter lists nothing.
-func (f Filter) Empty() bool { return len(f.ids) == 0 }
-
 // Key returns a text that only filters of the same identifiers have.
 func (f Filter) Key() string {
 	var b strings.Builder

@@ -84,15 +84,6 @@ func appendElement(dst, element []byte) []byte {
 	return append(dst, element...)
 }
 
-// Item returns the document of an item.
-func (s *Items) Item(id string) (*jsonpatch.Document, bool) {
-	serial, ok := s.index.find(id)
-	if !ok {
-		return nil, false
-	}
-	return s.vector.entry(serial).doc, true
-}
-
 // Oldest returns when the item that was not published for longest was published, and false if there are no items.
 func (s *Items) Oldest() (time.Time, bool) {
 	if s.vector.count == 0 {

@@ -107,7 +107,7 @@ func TestOldItemsExpire(t *testing.T) {
 	if c := old.Delta(left).Change(); string(c.Patch) != `[{"op":"remove","path":"/2"},{"op":"remove","path":"/0"}]` {
 		t.Fatalf("%s", c.Patch)
 	}
-	if _, ok := left.Item("a"); ok {
+	if _, ok := left.index.find("a"); ok {
 		t.Fatal("a is still found")
 	}
 	if string(old.Bytes()) != `[{"id":"a"},{"id":"b"},{"id":"c"}]` {

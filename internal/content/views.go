@@ -2,7 +2,6 @@ package content
 
 import (
 	"math"
-	"slices"
 
 	"github.com/freshet-io/freshet/internal/jsonpatch"
 )
@@ -241,6 +240,3 @@ func (w *View) Len() int {
 	w.CatchUp()
 	return arrayLen(len(w.serials), w.bytes)
 }
-
-// IDs returns the identifiers that the view's filter lists, sorted.
-func (w *View) IDs() []string { return slices.Clone(w.filter.ids) }

@@ -1,24 +1,7 @@
 package jsonpatch
 
-// Compose returns one change that leads from version a to version c, given the patches between, oldest first: a fresh
-// comparison or the patches joined, whichever is shorter. Joined patches go without what later ones overwrite, as far as
-// that is easily seen. If a is nil, because nobody holds that version any more, there is no comparison; then there must be
-// patches. They must be as Diff makes them, without a gap.
-func Compose(a, c *Document, patches ...[]byte) Change {
-	fresh := Change{Kind: Whole}
-	if a != nil {
-		fresh = Diff(a, c)
-	}
-	if fresh.Kind == Same || len(patches) == 0 {
-		return fresh
-	}
-	if fresh.Kind == Patched && len(fresh.Patch) <= joinedLen(patches) {
-		return fresh
-	}
-	return Join(len(c.text), patches...)
-}
-
-// Join is Compose where nobody holds the version a, to a document of so many bytes.
+// Join returns one change that leads to a document of so many bytes, given the patches that lead there, oldest first. They go without
+// what later ones overwrite, as far as that is easily seen. There must be some, as Diff makes them and without a gap.
 func Join(length int, patches ...[]byte) Change {
 	best := join(patches)
 	if squashed, ok := squash(best); ok {

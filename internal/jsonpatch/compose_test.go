@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-func TestComposedChangesAreShort(t *testing.T) {
+func TestJoinedChangesAreShort(t *testing.T) {
 	long := strings.Repeat("x", 200)
 	for _, test := range []struct {
 		name     string
 		versions []string
-		patch    string // with the first version at hand
-		joined   string // without it
+		patch    string // by comparing the first version with the last
+		joined   string // by those between
 	}{
 		{"what was overwritten is left out", []string{`{"a":1,"b":1}`, `{"a":2,"b":1}`, `{"a":3,"b":1}`, `{"a":4,"b":1}`},
 			`[{"op":"replace","path":"/a","value":4}]`, `[{"op":"replace","path":"/a","value":4}]`},
@@ -36,12 +36,12 @@ func TestComposedChangesAreShort(t *testing.T) {
 				docs, patches = append(docs, next), append(patches, change.Patch)
 			}
 			first, last := docs[0], docs[len(docs)-1]
-			change := Compose(first, last, patches...)
+			change := Diff(first, last)
 			if string(change.Patch) != test.patch {
 				t.Errorf("%s", change.Patch)
 			}
 			checkChange(t, first, last, change)
-			change = Compose(nil, last, patches...)
+			change = Join(len(last.text), patches...)
 			if string(change.Patch) != test.joined {
 				t.Errorf("joined %s", change.Patch)
 			}
@@ -50,16 +50,16 @@ func TestComposedChangesAreShort(t *testing.T) {
 	}
 }
 
-func TestAComposedChangeMayBeTheWholeDocument(t *testing.T) {
+func TestAJoinedChangeMayBeTheWholeDocument(t *testing.T) {
 	var patches [][]byte
 	for i := range 300 {
 		patches = append(patches, fmt.Appendf(nil, `[{"op":"add","path":"/k%d","value":1},{"op":"remove","path":"/k%d"}]`, i, i))
 	}
 	c := mustParse(t, `{"a":1}`)
-	if change := Compose(nil, c, patches...); change.Kind != Whole {
+	if change := Join(len(c.text), patches...); change.Kind != Whole {
 		t.Fatalf("%d bytes", len(change.Patch))
 	}
-	if change := Compose(mustParse(t, `[]`), c); change.Kind != Whole {
+	if change := Diff(mustParse(t, `[]`), c); change.Kind != Whole {
 		t.Fatal("the root changed")
 	}
 }

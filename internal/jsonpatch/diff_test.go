@@ -250,7 +250,7 @@ func TestPropertyAPatchLeadsToTheNewDocument(t *testing.T) {
 	})
 }
 
-func TestPropertyComposedChangesLeadToTheLastDocument(t *testing.T) {
+func TestPropertyJoinedChangesLeadToTheLastDocument(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		m := newMaker(rapid.Uint64().Draw(r, "seed"))
 		v := m.value(3)
@@ -271,9 +271,9 @@ func TestPropertyComposedChangesLeadToTheLastDocument(t *testing.T) {
 			}
 			last = next
 		}
-		checkChange(t, first, last, Compose(first, last, patches...))
+		checkChange(t, first, last, Diff(first, last))
 		if len(patches) > 0 {
-			checkChange(t, first, last, Compose(nil, last, patches...))
+			checkChange(t, first, last, Join(len(last.text), patches...))
 		}
 	})
 }
