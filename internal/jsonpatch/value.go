@@ -53,6 +53,24 @@ func (v Value) Elements() iter.Seq[Value] {
 	}
 }
 
+// Members returns the members of an object by their unescaped names, in order.
+func (v Value) Members() iter.Seq2[string, Value] {
+	return func(yield func(string, Value) bool) {
+		if v.Kind() != Object {
+			return
+		}
+		for m := range v.Elements() {
+			name := v.doc.key(m.at)
+			if v.doc.node(m.at).keyEscaped() {
+				name = appendUnescaped(nil, name)
+			}
+			if !yield(string(name), m) {
+				return
+			}
+		}
+	}
+}
+
 // Member returns the member of an object by its unescaped name.
 func (v Value) Member(name string) (Value, bool) {
 	if v.Kind() != Object {

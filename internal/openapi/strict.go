@@ -25,34 +25,96 @@ const maxDepth = 64 // no request of ours nests deeper
 
 // decode reads a body that must be strict JSON: encoding/json alone lets duplicate keys, bad UTF-8 and much else
 // pass, and a second parser down the line could then see another document than we checked. The library calls it
-// twice: into an any, to check the shape, and into the struct.
+// twice with the same body: into an any, to check the shape, and into the struct. What the first call refuses is an answer of
+// status 400 whatever the second one reads, so only the first one is strict, and each reads the body once.
 func decode(data []byte, v any) error {
-	if _, err := jsonpatch.Parse(data, jsonpatch.Limits{MaxDepth: maxDepth}); err != nil {
+	if to, ok := v.(*any); ok {
+		return decodeStrict(data, to)
+	}
+	if hasOddNumber(data) {
+		var tree any
+		if err := decodeStrict(data, &tree); err != nil {
+			return err
+		}
+		var err error
+		if data, err = json.Marshal(tree); err != nil {
+			return err
+		}
+	}
+	err := json.Unmarshal(data, v)
+	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return bodyFault("is not valid JSON")
+	}
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fieldFault(wrong.Field, "must be "+kindName(wrong.Type))
+	}
+	return err
+}
+
+// decodeStrict reads a body as maps, slices, strings, booleans and numbers, whole ones spelled plainly.
+func decodeStrict(data []byte, to *any) error {
+	doc, err := jsonpatch.Parse(data, jsonpatch.Limits{MaxDepth: maxDepth})
+	if err != nil {
 		return bodyFault("is not valid JSON: " + err.Error())
 	}
 	if hasLoneSurrogate(data) {
 		return bodyFault("contains half of a surrogate pair, which is no character")
 	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	var tree any
-	if err := dec.Decode(&tree); err != nil {
-		return bodyFault("is not valid JSON")
+	*to = treeOf(doc.Root())
+	return nil
+}
+
+// treeOf is the value as encoding/json would read it into an any, with numbers as they are written, except for whole ones.
+func treeOf(v jsonpatch.Value) any {
+	switch v.Kind() {
+	case jsonpatch.Object:
+		members := make(map[string]any, v.Len())
+		for name, member := range v.Members() {
+			members[name] = treeOf(member)
+		}
+		return members
+	case jsonpatch.Array:
+		elements := make([]any, 0, v.Len())
+		for element := range v.Elements() {
+			elements = append(elements, treeOf(element))
+		}
+		return elements
+	case jsonpatch.String:
+		return v.Text()
+	case jsonpatch.Number:
+		return plainInteger(json.Number(v.Bytes()))
+	case jsonpatch.Bool:
+		return string(v.Bytes()) == "true"
 	}
-	tree = plainIntegers(tree)
-	if to, ok := v.(*any); ok {
-		*to = tree
-		return nil
+	return nil
+}
+
+// maxPlainDigits is how many digits every int64 can hold.
+const maxPlainDigits = 18
+
+// hasOddNumber reports whether there may be a number that Go would not read as an integer although it is whole.
+func hasOddNumber(data []byte) bool {
+	digits, inString := 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case inString:
+			if c == '\\' {
+				i++
+			}
+			inString = c != '"'
+		case c == '"':
+			inString = true
+		case c >= '0' && c <= '9':
+			if digits++; digits > maxPlainDigits {
+				return true
+			}
+			continue
+		case digits > 0 && (c == '.' || c == 'e' || c == 'E'):
+			return true
+		}
+		digits = 0
 	}
-	text, err := json.Marshal(tree)
-	if err != nil {
-		return err
-	}
-	err = json.Unmarshal(text, v)
-	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fieldFault(wrong.Field, "must be "+kindName(wrong.Type))
-	}
-	return err
+	return false
 }
 
 // hasLoneSurrogate finds escapes such as \ud800 without their other half. They are grammatical, but encoding/json would
@@ -89,25 +151,9 @@ func escapedUnit(data []byte) (rune, bool) {
 	return rune(n), err == nil
 }
 
-// plainIntegers spells every whole number the way Go reads integers: to JSON, 2000, 2000.0 and 2e3 are one number.
+// plainInteger spells a whole number the way Go reads integers: to JSON, 2000, 2000.0 and 2e3 are one number.
 // What no int64 holds becomes the nearest one that does. That is out of every range that the nouns allow, so they
 // refuse it by its name.
-func plainIntegers(v any) any {
-	switch v := v.(type) {
-	case json.Number:
-		return plainInteger(v)
-	case []any:
-		for i := range v {
-			v[i] = plainIntegers(v[i])
-		}
-	case map[string]any:
-		for name := range v {
-			v[name] = plainIntegers(v[name])
-		}
-	}
-	return v
-}
-
 func plainInteger(n json.Number) json.Number {
 	text := n.String()
 	if _, err := strconv.ParseInt(text, 10, 64); err == nil {

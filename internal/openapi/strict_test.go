@@ -120,3 +120,36 @@ func TestHalfASurrogatePairIsNoCharacter(t *testing.T) {
 		}
 	}
 }
+
+// TestAShortBodyIsReadOncePerCall: the library reads each body twice, and what it costs is paid by every management call. Six times would
+// take twice as many allocations.
+func TestAShortBodyIsReadOncePerCall(t *testing.T) {
+	body := []byte(`{"name":"ab"}`)
+	allocs := testing.AllocsPerRun(100, func() {
+		var tree any
+		var v struct {
+			Name *string `json:"name"`
+		}
+		if err := errors.Join(decode(body, &tree), decode(body, &v)); err != nil || *v.Name != "ab" {
+			t.Fatal(err)
+		}
+	})
+	t.Logf("%v allocations", allocs)
+	if allocs > 25 { // the race detector empties pools at times
+		t.Errorf("%v allocations", allocs)
+	}
+}
+
+func BenchmarkDecode(b *testing.B) {
+	body := []byte(`{"name":"ab"}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		var tree any
+		var v struct {
+			Name *string `json:"name"`
+		}
+		if err := errors.Join(decode(body, &tree), decode(body, &v)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
