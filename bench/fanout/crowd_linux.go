@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/freshet-io/freshet/internal/histogram"
 )
 
 // crowd is many subscribers of one server. Each of its threads owns a part of them.
@@ -119,10 +121,10 @@ func (c *crowd) close() {
 }
 
 // latencies of a window are valid after close.
-func (c *crowd) latencies(window int32) *histogram {
-	h := new(histogram)
+func (c *crowd) latencies(window int32) *histogram.Fine {
+	h := new(histogram.Fine)
 	for _, t := range c.threads {
-		h.merge(&t.latency[window-1])
+		h.Merge(&t.latency[window-1])
 	}
 	return h
 }
@@ -153,7 +155,7 @@ type thread struct {
 	opened      int
 	opening     int
 	local       tally
-	latency     [2]histogram // by window
+	latency     [2]histogram.Fine // by window
 	buf         [256 << 10]byte
 }
 

@@ -4,39 +4,10 @@ import (
 	"bytes"
 	"encoding/xml"
 	"io"
-	"math"
 	"strings"
 	"testing"
 	"time"
 )
-
-func TestQuantilesAreCloseToWhatWasCounted(t *testing.T) {
-	var h histogram
-	for i := range 10_000 {
-		h.add(int64(i+1) * int64(time.Microsecond))
-	}
-	for _, q := range []float64{0.01, 0.5, 0.99} {
-		got, want := h.quantile(q).Seconds(), q*10_000e-6
-		if math.Abs(got-want)/want > 0.015 {
-			t.Errorf("quantile %g is %g, not %g", q, got, want)
-		}
-	}
-	var other histogram
-	other.add(-5) // clocks of two threads may differ by a little
-	other.merge(&h)
-	if other.total != 10_001 || other.quantile(0) != 0 {
-		t.Error(other.total, other.quantile(0))
-	}
-}
-
-func TestBucketsCoverEveryDurationInOrder(t *testing.T) {
-	for v := int64(1); v > 0 && v < math.MaxInt64/3; v = v*3/2 + 1 {
-		i := bucketOf(v)
-		if bucketEdge(i) < v || i > 0 && bucketEdge(i-1) >= v {
-			t.Fatalf("%d lies in bucket %d, which ends at %d", v, i, bucketEdge(i))
-		}
-	}
-}
 
 func TestProcessStateIsReadBehindAHostileName(t *testing.T) {
 	const stat = "42 (a) b (c)) S 7 42 42 0 -1 4194560 100 0 0 0 150 50 10 5 20 0 3 0 100 1000 10\n"

@@ -230,12 +230,12 @@ func (l load) conclude(m metrics, crowd *crowd, acked int64, s tally) {
 	if l.compress {
 		m[missedPercent] = 0 // the first and the last event are counted too
 	}
-	if h := crowd.latencies(1); h.total > 0 {
-		m[p50ms] = milliseconds(h.quantile(0.5))
-		m[p99ms] = milliseconds(h.quantile(0.99))
+	if h := crowd.latencies(1); h.Count() > 0 {
+		m[p50ms] = milliseconds(h.Quantile(0.5))
+		m[p99ms] = milliseconds(h.Quantile(0.99))
 	}
-	if h := crowd.latencies(2); h.total > 0 {
-		m[otherP99ms] = milliseconds(h.quantile(0.99))
+	if h := crowd.latencies(2); h.Count() > 0 {
+		m[otherP99ms] = milliseconds(h.Quantile(0.99))
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"syscall"
+	"time"
 	"unsafe"
 )
 
@@ -85,7 +86,7 @@ func (t *thread) found(s *subscriber, m mark, now int64) {
 	}
 	s.last[p] = m.seq
 	if w := t.crowd.window.Load(); w > 0 {
-		t.latency[w-1].add(now - m.at)
+		t.latency[w-1].Add(time.Duration(now - m.at))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/client"
+	"github.com/freshet-io/freshet/internal/histogram"
 	"github.com/freshet-io/freshet/internal/screen"
 )
 
@@ -117,7 +118,7 @@ type benchReport struct {
 	Complete      bool          `json:"complete"` // everybody holds the last document
 	LatencyMs     percentilesMs `json:"latency_ms"`
 	PublishMs     percentilesMs `json:"publish_ms"`
-	latency       screen.Histogram
+	latency       histogram.Fine
 }
 
 // percentilesMs are milliseconds.
@@ -130,9 +131,9 @@ type percentilesMs struct {
 	Max  float64 `json:"max"`
 }
 
-func percentiles(h *screen.Histogram) percentilesMs {
+func percentiles(h *histogram.Fine) percentilesMs {
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-	return percentilesMs{ms(h.Mean()), ms(h.Percentile(50)), ms(h.Percentile(90)), ms(h.Percentile(99)), ms(h.Percentile(99.9)), ms(h.Max())}
+	return percentilesMs{ms(h.Mean()), ms(h.Quantile(0.5)), ms(h.Quantile(0.9)), ms(h.Quantile(0.99)), ms(h.Quantile(0.999)), ms(h.Max())}
 }
 
 func (r *benchReport) show(p *process) error {
@@ -149,7 +150,7 @@ func (r *benchReport) show(p *process) error {
 		return err
 	}
 	b.WriteString("\nHow long documents took to arrive:\n")
-	if err := r.latency.Draw(&b, min(columns, 100)); err != nil {
+	if err := screen.Draw(&b, &r.latency, min(columns, 100)); err != nil {
 		return err
 	}
 	fmt.Fprintf(&b, "\n%d publications to %d subscribers in %.1f s: %d deliveries, %.0f a second",

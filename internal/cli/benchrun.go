@@ -12,7 +12,7 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/client"
-	"github.com/freshet-io/freshet/internal/screen"
+	"github.com/freshet-io/freshet/internal/histogram"
 )
 
 const (
@@ -35,7 +35,7 @@ type benchRun struct {
 
 // benchReader is one subscriber.
 type benchReader struct {
-	latency screen.Histogram
+	latency histogram.Fine
 	last    atomic.Int64 // number of the newest document
 	events  int64
 	err     error
@@ -47,7 +47,7 @@ func (b *benchRun) run(ctx context.Context) (*benchReport, error) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer stop()
-	var publish screen.Histogram
+	var publish histogram.Fine
 	if err := b.publish(ctx, 0, &publish); err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (b *benchRun) run(ctx context.Context) (*benchReport, error) {
 	if err := b.connect(ctx, readers); err != nil {
 		return nil, err
 	}
-	publish = screen.Histogram{}
+	publish = histogram.Fine{}
 	b.published.Store(0)
 	b.delivered.Store(0)
 	began := time.Now()
@@ -127,7 +127,7 @@ func readStamp(document []byte) (sent time.Time, number int64, ok bool) {
 	return time.Unix(0, at), number, ok1 && ok2 && ok3 && err1 == nil && err2 == nil
 }
 
-func (b *benchRun) publish(ctx context.Context, number int64, h *screen.Histogram) error {
+func (b *benchRun) publish(ctx context.Context, number int64, h *histogram.Fine) error {
 	began := time.Now()
 	_, err := b.client.Publish(ctx, b.topic, b.document(number, began), client.PublishOptions{Key: b.publisherKey})
 	if err == nil {
@@ -160,7 +160,7 @@ func (b *benchRun) connect(ctx context.Context, readers []*benchReader) error {
 }
 
 // load publishes at a steady rate. A publication that is late does not make the next ones late: each has its time.
-func (b *benchRun) load(ctx context.Context, h *screen.Histogram, began time.Time) (last int64, err error) {
+func (b *benchRun) load(ctx context.Context, h *histogram.Fine, began time.Time) (last int64, err error) {
 	total := int64(float64(b.rate) * b.duration.Seconds())
 	drawn := time.Now()
 	failures := int64(0)
@@ -206,7 +206,7 @@ func (b *benchRun) arrive(ctx context.Context, readers []*benchReader, last int6
 	return false
 }
 
-func (b *benchRun) report(readers []*benchReader, publish *screen.Histogram, took time.Duration, complete bool) *benchReport {
+func (b *benchRun) report(readers []*benchReader, publish *histogram.Fine, took time.Duration, complete bool) *benchReport {
 	r := &benchReport{
 		Subscribers: b.subscribers, Rate: b.rate, DocumentBytes: len(b.document(1, time.Now())), Seconds: took.Seconds(),
 		Published: b.published.Load(), PublishFailed: b.failed.Load(), Reconnects: b.reconnects.Load(), Complete: complete,
