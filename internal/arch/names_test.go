@@ -19,6 +19,9 @@ var unused = map[string]string{
 	"internal/subscribe.Reference":    "make golden writes docs with it",
 }
 
+// unfinished are packages that nobody uses yet.
+var unfinished = []string{"internal/wire"}
+
 // calledByLibraries are methods that implement interfaces of others.
 var calledByLibraries = []string{
 	"Debugf", "Noticef", "Tracef", "Warnf", // NATS
@@ -29,7 +32,7 @@ var calledByLibraries = []string{
 // systemCalls are where raw system calls are made: whole packages, or single files.
 var systemCalls = []string{
 	"internal/fanout", "internal/nowait", "internal/wire",
-	"internal/poll/guard.go", "internal/gateway/barred.go", // look at an address before it is dialled
+	"internal/poll/guard.go", "internal/registry/barred.go", // look at an address before it is dialled
 	"internal/server/files_unix.go", "internal/server/stall_linux.go", "internal/server/stall_other.go", // limits of the process and its sockets
 	"internal/store/dirlock_unix.go", "internal/store/disk_unix.go", // files
 	// Until everything below net/http is in one package:
@@ -88,7 +91,7 @@ func TestEveryExportedNameIsUsed(t *testing.T) {
 			}
 			return true
 		})
-		if !strings.HasPrefix(s.dir, "internal/") || s.dir == "internal/pgtest" {
+		if !strings.HasPrefix(s.dir, "internal/") || s.dir == "internal/pgtest" || slices.Contains(unfinished, s.dir) {
 			continue
 		}
 		for _, d := range s.file.Decls {
