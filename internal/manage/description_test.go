@@ -203,6 +203,7 @@ func TestEveryExampleInTheDescriptionWorks(t *testing.T) {
 	s := serve(t)
 	admin, c := s.admin(), s.tenant()
 	ids := strings.NewReplacer("{user_id}", c.id, "{app_id}", c.app, "{topic_id}", c.topic)
+	registered := registerOne(admin)
 	docs, err := descriptions()
 	if err != nil {
 		t.Fatal(err)
@@ -224,7 +225,7 @@ func TestEveryExampleInTheDescriptionWorks(t *testing.T) {
 						continue // the caller would not come back
 					}
 					tried++
-					if a := caller.call(method, ids.Replace(path), example.Value.Value); a.status != 200 && a.status != 201 {
+					if a := caller.call(method, registered.Replace(ids.Replace(path)), example.Value.Value); a.status != 200 && a.status != 201 {
 						t.Errorf("%s %s %s: %d %s", method, path, name, a.status, a.body)
 					}
 				}

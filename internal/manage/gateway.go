@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"io"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -15,71 +13,81 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/freshet-io/freshet"
-	"github.com/freshet-io/freshet/internal/httpkit"
+	"github.com/freshet-io/freshet/internal/registry"
 )
 
-// gatewayPath is where admins find the gateway's administration, which has its own paths below it.
+// gatewayPath is where admins find what is registered at the gateway.
 const gatewayPath = "/admin/gateway"
 
-// gatewayOperation is one thing that admins can do to the gateway. Writes are acts that go on record.
+// gatewayOperation is one thing that admins can do to what is registered. Writes are acts that go on record.
 type gatewayOperation struct {
 	method, path, id, summary string
 	act                       string // empty for reads
 	body                      []example
+	do                        func(r *registry.Registry, c *GatewayCall) (*registered, error)
 }
 
 var gatewayOperations = []gatewayOperation{
-	{"GET", "/apis", "list-apis", "List registered APIs", "", nil},
+	{"GET", "/apis", "list-apis", "List registered APIs", "", nil, listAPIs},
 	{"POST", "/apis", "create-api", "Register an API", "gateway.create_api", []example{
 		{"By path", map[string]any{"name": "quotes", "request_path": "/quotes", "upstream_url": "http://127.0.0.1:9000", "strip_request_path": true}},
-	}},
-	{"GET", "/apis/{api}", "get-api", "Read an API", "", nil},
+	}, createAPI},
+	{"GET", "/apis/{api}", "get-api", "Read an API", "", nil, getAPI},
 	{"PATCH", "/apis/{api}", "update-api", "Change an API", "gateway.update_api", []example{
 		{"Another upstream", map[string]any{"upstream_url": "http://127.0.0.1:9001"}},
-	}},
-	{"DELETE", "/apis/{api}", "delete-api", "Delete an API with its plugins", "gateway.delete_api", nil},
-	{"GET", "/apis/{api}/plugins", "list-api-plugins", "List the plugins of an API", "", nil},
+	}, updateAPI},
+	{"DELETE", "/apis/{api}", "delete-api", "Delete an API with its plugins", "gateway.delete_api", nil, deleteAPI},
+	{"GET", "/apis/{api}/plugins", "list-api-plugins", "List the plugins of an API", "", nil, listPlugins},
 	{"POST", "/apis/{api}/plugins", "create-plugin", "Add a plugin to an API", "gateway.create_plugin", []example{
 		{"A rate limit", map[string]any{"name": "rate-limiting", "config": map[string]any{"minute": 60}}},
 		{"Keys", map[string]any{"name": "key-auth"}},
-	}},
-	{"GET", "/plugins", "list-plugins", "List the plugins of all APIs", "", nil},
-	{"GET", "/plugins/{plugin}", "get-plugin", "Read a plugin", "", nil},
+	}, createPlugin},
+	{"GET", "/plugins", "list-plugins", "List the plugins of all APIs", "", nil, listPlugins},
+	{"GET", "/plugins/{plugin}", "get-plugin", "Read a plugin", "", nil, getPlugin},
 	{"PATCH", "/plugins/{plugin}", "update-plugin", "Change a plugin, or switch it", "gateway.update_plugin", []example{
 		{"Switch it off", map[string]any{"enabled": false}},
-	}},
-	{"DELETE", "/plugins/{plugin}", "delete-plugin", "Remove a plugin", "gateway.delete_plugin", nil},
-	{"GET", "/consumers", "list-consumers", "List consumers", "", nil},
+	}, updatePlugin},
+	{"DELETE", "/plugins/{plugin}", "delete-plugin", "Remove a plugin", "gateway.delete_plugin", nil, deletePlugin},
+	{"GET", "/consumers", "list-consumers", "List consumers", "", nil, listConsumers},
 	{"POST", "/consumers", "create-consumer", "Create a consumer", "gateway.create_consumer", []example{
 		{"By name", map[string]any{"username": "mobile"}},
-	}},
-	{"GET", "/consumers/{consumer}", "get-consumer", "Read a consumer", "", nil},
+	}, createConsumer},
+	{"GET", "/consumers/{consumer}", "get-consumer", "Read a consumer", "", nil, getConsumer},
 	{"PATCH", "/consumers/{consumer}", "update-consumer", "Change a consumer", "gateway.update_consumer", []example{
 		{"Another name", map[string]any{"username": "tablet"}},
-	}},
-	{"DELETE", "/consumers/{consumer}", "delete-consumer", "Delete a consumer with its keys", "gateway.delete_consumer", nil},
-	{"GET", "/consumers/{consumer}/key-auth", "list-keys", "List the keys of a consumer", "", nil},
+	}, updateConsumer},
+	{"DELETE", "/consumers/{consumer}", "delete-consumer", "Delete a consumer with its keys", "gateway.delete_consumer", nil, deleteConsumer},
+	{"GET", "/consumers/{consumer}/key-auth", "list-keys", "List the keys of a consumer", "", nil, listKeys},
 	{"POST", "/consumers/{consumer}/key-auth", "create-key", "Give a consumer a key", "gateway.create_key", []example{
 		{"A random one", map[string]any{}},
-	}},
-	{"DELETE", "/consumers/{consumer}/key-auth/{key}", "delete-key", "Take a key away", "gateway.delete_key", nil},
+	}, createKey},
+	{"DELETE", "/consumers/{consumer}/key-auth/{key}", "delete-key", "Take a key away", "gateway.delete_key", nil, deleteKey},
 }
 
 const gatewayRules = "As the gateway's administration listener answers it, except for errors and the address of the next page. 404 where the process has no gateway."
 
-// GatewayCall is a request to the gateway's administration.
+// GatewayCall is a request about what is registered: what it names and says.
 type GatewayCall struct {
-	url url.URL
+	ctx                        context.Context
+	url                        url.URL
+	api, plugin, consumer, key string // what the path names
+	values                     registry.Values
 }
 
-// Resolve keeps the address: its path is the administration's, below ours.
+// Resolve keeps what the path and the query say.
 func (c *GatewayCall) Resolve(ctx huma.Context) []error {
 	c.url = ctx.URL()
+	c.api, c.plugin, c.consumer, c.key = ctx.Param("api"), ctx.Param("plugin"), ctx.Param("consumer"), ctx.Param("key")
 	return nil
 }
 
-type gatewayAnswer struct {
-	Status      int
+// registered is something that is registered, ready to be shown.
+type registered struct {
+	id   string // empty for lists, and for what is gone
+	body any
+}
+
+type gatewayBody struct {
 	ContentType string `header:"Content-Type" hidden:"true"`
 	Body        []byte
 }
@@ -89,22 +97,22 @@ func (a *api) gateway(h huma.API) {
 		op := g.describe()
 		if g.method == http.MethodDelete {
 			handle(a, h, op, func(ctx context.Context, in *GatewayCall) (*struct{}, error) {
-				_, err := a.askGateway(ctx, g, &in.url, nil)
+				_, err := a.administerGateway(ctx, &g, in, nil)
 				return nil, err
 			})
 			continue
 		}
 		if g.body == nil {
-			handle(a, h, op, func(ctx context.Context, in *GatewayCall) (*gatewayAnswer, error) {
-				return a.askGateway(ctx, g, &in.url, nil)
+			handle(a, h, op, func(ctx context.Context, in *GatewayCall) (*gatewayBody, error) {
+				return a.administerGateway(ctx, &g, in, nil)
 			})
 			continue
 		}
 		handle(a, h, op, func(ctx context.Context, in *struct {
 			GatewayCall
 			Body map[string]any
-		}) (*gatewayAnswer, error) {
-			return a.askGateway(ctx, g, &in.url, in.Body)
+		}) (*gatewayBody, error) {
+			return a.administerGateway(ctx, &g, &in.GatewayCall, in.Body)
 		})
 	}
 }
@@ -148,126 +156,67 @@ func (g *gatewayOperation) describe() huma.Operation {
 
 const gatewayTag = "Gateway"
 
-// askGateway passes the request on. What changes something goes on record.
-func (a *api) askGateway(ctx context.Context, g gatewayOperation, u *url.URL, body map[string]any) (*gatewayAnswer, error) {
+// administerGateway has an admin's request done. What changes something goes on record.
+func (a *api) administerGateway(ctx context.Context, g *gatewayOperation, c *GatewayCall, body map[string]any) (*gatewayBody, error) {
 	if err := a.Catalog.MayAdminister(actor(ctx)); err != nil {
 		return nil, err
 	}
-	if a.Gateway == nil {
+	if a.Registry == nil {
 		return nil, freshet.Errorf(freshet.NotFound, "The process that answers has no gateway")
 	}
+	if err := c.read(body); err != nil {
+		return nil, err
+	}
+	c.ctx = ctx
 	if g.act == "" {
-		return a.passOn(ctx, g.method, u, nil)
-	}
-	var out *gatewayAnswer
-	err := a.Catalog.Administer(ctx, actor(ctx), g.act, func() (subject string, err error) {
-		out, err = a.passOn(ctx, g.method, u, body)
-		return subjectOf(out, u), err
-	})
-	return out, err
-}
-
-// subjectOf is the identifier of what was changed; what is gone has only the name it was called by.
-func subjectOf(out *gatewayAnswer, u *url.URL) string {
-	var made struct {
-		ID string `json:"id"`
-	}
-	if out != nil && json.Unmarshal(out.Body, &made) == nil && made.ID != "" {
-		return made.ID
-	}
-	return u.Path[strings.LastIndexByte(u.Path, '/')+1:]
-}
-
-func (a *api) passOn(ctx context.Context, method string, u *url.URL, body map[string]any) (*gatewayAnswer, error) {
-	var sent io.Reader = http.NoBody
-	if body != nil {
-		text, err := json.Marshal(body)
+		out, err := g.do(a.Registry, c)
 		if err != nil {
 			return nil, err
 		}
-		sent = bytes.NewReader(text)
+		return out.encode()
 	}
-	to := strings.TrimPrefix(u.EscapedPath(), gatewayPath)
-	if u.RawQuery != "" {
-		to += "?" + u.RawQuery
-	}
-	r, err := http.NewRequestWithContext(ctx, method, to, sent)
-	if err != nil {
-		return nil, freshet.Wrap(freshet.NotFound, err, "There is nothing at this path")
-	}
-	if body != nil {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	got := httpkit.NewAnswer()
-	a.Gateway.ServeHTTP(got, r)
-	text := got.Body.Bytes()
-	switch {
-	case got.Status >= http.StatusBadRequest:
-		return nil, gatewayError(got.Status, text)
-	case len(text) == 0:
-		return &gatewayAnswer{Status: got.Status}, nil
-	}
-	return &gatewayAnswer{Status: got.Status, ContentType: "application/json", Body: withOwnNext(text)}, nil
-}
-
-// withOwnNext makes the address of the next page one of ours.
-func withOwnNext(text []byte) []byte {
-	var members map[string]json.RawMessage
-	var next string
-	if json.Unmarshal(text, &members) != nil || json.Unmarshal(members["next"], &next) != nil {
-		return text
-	}
-	u, err := url.Parse(next)
-	if err != nil {
-		return text
-	}
-	own := url.URL{Path: linkPrefix + gatewayPath + u.Path, RawQuery: u.RawQuery}
-	members["next"], err = json.Marshal(own.String())
-	if err != nil {
-		return text
-	}
-	rewritten, err := json.Marshal(members)
-	if err != nil {
-		return text
-	}
-	return rewritten
-}
-
-var gatewayKinds = map[int]freshet.Kind{
-	http.StatusBadRequest: freshet.Invalid, http.StatusNotFound: freshet.NotFound, http.StatusMethodNotAllowed: freshet.MethodNotAllowed,
-	http.StatusConflict: freshet.Conflict, http.StatusRequestEntityTooLarge: freshet.TooLarge, http.StatusServiceUnavailable: freshet.Unavailable,
-}
-
-// gatewayError is a refusal in our words: the administration has a message, or one or several for each field at fault.
-func gatewayError(status int, text []byte) error {
-	kind, known := gatewayKinds[status]
-	if !known {
-		return freshet.Errorf(freshet.Internal, "the gateway's administration answered %d", status)
-	}
-	var members map[string]any
-	_ = json.Unmarshal(text, &members) // without members, the kind has to do
-	e := freshet.Errorf(kind, "The gateway does not accept this")
-	for _, field := range slices.Sorted(maps.Keys(members)) {
-		for _, m := range texts(members[field]) {
-			if field == "message" {
-				e.Msg = m
-				continue
-			}
-			e.Fields = append(e.Fields, freshet.FieldError{Field: field, Message: strings.TrimPrefix(m, field+" ")})
+	var out *registered
+	err := a.Catalog.Administer(ctx, actor(ctx), g.act, func() (subject string, err error) {
+		if out, err = g.do(a.Registry, c); err != nil {
+			return "", err
 		}
+		return c.subject(out), nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	return e
+	return out.encode()
 }
 
-// texts are the texts of a member that may hold one or several.
-func texts(v any) (all []string) {
-	switch v := v.(type) {
-	case string:
-		return []string{v}
-	case []any:
-		for _, m := range v {
-			all = append(all, texts(m)...)
-		}
+// read puts together what the query and the body say. What the body says wins.
+func (c *GatewayCall) read(body map[string]any) error {
+	query, err := url.ParseQuery(c.url.RawQuery)
+	if err != nil {
+		return freshet.Wrap(freshet.Invalid, err, "Cannot parse the query")
 	}
-	return all
+	c.values = registry.Values{}
+	c.values.AddForm(query)
+	c.values.AddObject(body)
+	return c.values.Check()
+}
+
+// subject is the identifier of what was changed; what is gone has only the name it was called by.
+func (c *GatewayCall) subject(out *registered) string {
+	if out.id != "" {
+		return out.id
+	}
+	return c.url.Path[strings.LastIndexByte(c.url.Path, '/')+1:]
+}
+
+func (r *registered) encode() (*gatewayBody, error) {
+	if r.body == nil {
+		return nil, nil
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(r.body); err != nil {
+		return nil, err
+	}
+	return &gatewayBody{ContentType: "application/json", Body: text.Bytes()}, nil
 }

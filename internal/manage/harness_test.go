@@ -17,6 +17,7 @@ import (
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/catalog"
 	"github.com/freshet-io/freshet/internal/grid/memory"
+	"github.com/freshet-io/freshet/internal/registry"
 	"github.com/freshet-io/freshet/internal/router"
 	"github.com/freshet-io/freshet/internal/store"
 	"github.com/freshet-io/freshet/internal/usage"
@@ -81,8 +82,9 @@ func (s *server) start() {
 		s.t.Fatal(err)
 	}
 	s.meter = usage.New(s.store, usage.Options{Log: opts.Log})
-	mopts := Options{Catalog: s.catalog, Documents: s.docs, Counter: s.grid, Usage: s.meter, Tester: &pretender{}, Health: well{}, Gateway: &echo{},
-		Topics: s.topics, Sources: s.grid, Connections: s.streams, Now: s.now.now, Log: opts.Log}
+	mopts := Options{Catalog: s.catalog, Documents: s.docs, Counter: s.grid, Usage: s.meter, Tester: &pretender{}, Health: well{},
+		Registry: registry.New(s.store, s.grid, registry.Options{Log: opts.Log}),
+		Topics:   s.topics, Sources: s.grid, Connections: s.streams, Now: s.now.now, Log: opts.Log}
 	if s.options.manage != nil {
 		s.options.manage(&mopts)
 	}

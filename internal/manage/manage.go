@@ -1,6 +1,7 @@
-// Package manage is the management API and the admin API: users, sessions, apps, topics and keys over REST.
+// Package manage is the management API and the admin API: users, sessions, apps, topics and keys over REST, and
+// what is registered at the gateway.
 //
-// It translates between JSON and the nouns, and nothing more: every rule is the catalog's. Paths here are relative
+// It translates between JSON and the nouns, and nothing more: every rule is the catalog's or the registry's. Paths here are relative
 // to the version prefix, so that one handler serves /api/v1 and /api/latest. The handler is safe for concurrent use.
 package manage
 
@@ -16,6 +17,7 @@ import (
 	"github.com/freshet-io/freshet/internal/catalog"
 	"github.com/freshet-io/freshet/internal/httpkit"
 	"github.com/freshet-io/freshet/internal/openapi"
+	"github.com/freshet-io/freshet/internal/registry"
 )
 
 // Documents gives the current document of a topic. A zero position means that nothing was published.
@@ -33,7 +35,7 @@ type Options struct {
 	Sources   Sources
 	Tester    Tester
 	Health    Health
-	Gateway   http.Handler // the gateway's administration; nil where there is none
+	Registry  *registry.Registry // of the gateway; nil where there is none
 
 	Connections Connections // nil where there are none
 	// RequestsPerMinute limits callers who are nobody yet, per address; 0 = unlimited. Users have quotas.

@@ -33,10 +33,7 @@ func TestWhatAdminsRegisterIsAnsweredWordForWord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	real := &realGateway{}
-	s := serve(t, setting{manage: func(o *Options) { o.Gateway = real }})
-	real.Handler = administrationOf(t, s)
-	admin := s.admin()
+	admin := serve(t).admin()
 	names, last, out := map[string]string{}, "", ""
 	for line := range strings.Lines(string(script)) {
 		line = strings.TrimSuffix(line, "\n")
@@ -85,4 +82,13 @@ func compare(t *testing.T, want, got string) {
 			t.Errorf("after %s\n got %s\nwant %s", wanted[max(0, i-1)], gotten[i], wanted[i])
 		}
 	}
+}
+
+// registerOne has an admin register one of everything, and returns what puts their identifiers into a path.
+func registerOne(admin *client) *strings.Replacer {
+	api := admin.call("POST", gatewayPath+"/apis", `{"request_path":"/prices","upstream_url":"http://x.example"}`).want(201).text("id")
+	plugin := admin.call("POST", gatewayPath+"/apis/"+api+"/plugins", `{"name":"cors"}`).want(201).text("id")
+	consumer := admin.call("POST", gatewayPath+"/consumers", `{"username":"partner"}`).want(201).text("id")
+	key := admin.call("POST", gatewayPath+"/consumers/partner/key-auth", `{}`).want(201).text("id")
+	return strings.NewReplacer("{api}", api, "{plugin}", plugin, "{consumer}", consumer, "{key}", key)
 }

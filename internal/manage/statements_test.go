@@ -28,6 +28,7 @@ func TestAManagementReadIsAtMostTwoStatements(t *testing.T) {
 	s.publish(c.topic, `{}`)
 	ids := strings.NewReplacer("{user_id}", c.id, "{app_id}", c.app, "{topic_id}", c.topic, "{connection_id}", "c")
 	s.streams.open = []freshet.Connection{{ID: "c", TopicID: c.topic, Mode: "patch", Encoding: "identity", Transport: "loop"}}
+	registered := registerOne(admin)
 	docs, err := descriptions()
 	if err != nil {
 		t.Fatal(err)
@@ -44,8 +45,12 @@ func TestAManagementReadIsAtMostTwoStatements(t *testing.T) {
 			}
 			reads++
 			before := statements.Load()
-			caller.call("GET", ids.Replace(path), nil).want(200)
-			if n := statements.Load() - before; n < 1 || n > 2 {
+			caller.call("GET", registered.Replace(ids.Replace(path)), nil).want(200)
+			most := int64(2)
+			if strings.HasSuffix(path, "/key-auth") || strings.HasSuffix(path, "{api}/plugins") {
+				most = 3 // whose they are may be a name, which is looked up first
+			}
+			if n := statements.Load() - before; n < 1 || n > most {
 				t.Errorf("GET %s: %d statements", path, n)
 			}
 		}

@@ -272,12 +272,12 @@ func (p *parts) barred() registry.Barred {
 	return registry.Bar(p.ports.admin.Addr())
 }
 
-// gatewayAdministration is for admins of the management API; nil where the gateway is elsewhere.
-func (p *parts) gatewayAdministration() http.Handler {
+// registryOfGateway is for admins of the management API; nil where the gateway is elsewhere.
+func (p *parts) registryOfGateway() *registry.Registry {
 	if !p.settings.Has(settings.RoleGateway) {
 		return nil
 	}
-	return &p.administration
+	return p.registry
 }
 
 func (p *parts) closeGateway(context.Context) error {
@@ -322,7 +322,7 @@ func (p *parts) platformAPIs() (apis []gateway.API, err error) {
 			Connections:       p.everywhere(),
 			Tester:            p.tester,
 			Health:            p.health,
-			Gateway:           p.gatewayAdministration(),
+			Registry:          p.registryOfGateway(),
 			RequestsPerMinute: p.settings.Manage.RequestsPerMinute,
 			Log:               p.log,
 		})
