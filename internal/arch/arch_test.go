@@ -57,6 +57,7 @@ var unwanted = []string{"util", "utils", "common", "helpers", "types", "base", "
 
 type pkg struct {
 	dir     string
+	paths   []string // of files that are not tests
 	files   []*ast.File
 	imports []string // of files that are not tests
 }
@@ -136,6 +137,96 @@ func TestNounsDoNoIO(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestRolesLeaveTheStoreToTheRules(t *testing.T) {
+	for _, p := range load(t) {
+		if layers[layerOf(p.dir)].name == "roles" && slices.Contains(p.imports, module+"/internal/store") {
+			t.Errorf("%s imports the store; what is kept is changed and read through rules", p.dir)
+		}
+	}
+}
+
+// TestNothingRegistersItself holds that a list is written down where it is declared: a variable must not add itself to one, and init
+// must not fill one.
+func TestNothingRegistersItself(t *testing.T) {
+	for _, p := range load(t) {
+		files := p.whole(t)
+		own := packageVariables(files)
+		for _, f := range files {
+			for _, d := range f.Decls {
+				switch d := d.(type) {
+				case *ast.GenDecl:
+					for _, spec := range d.Specs {
+						if v, ok := spec.(*ast.ValueSpec); ok && isUnnamedCall(v) {
+							t.Errorf("%s: a variable without a name calls something when the program starts", p.dir)
+						}
+					}
+				case *ast.FuncDecl:
+					if d.Recv == nil && d.Name.Name == "init" {
+						for _, name := range filledIn(d.Body, own) {
+							t.Errorf("%s: init fills %s; write down what is in it where it is declared", p.dir, name)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// isUnnamedCall reports whether a declaration is var _ = f(…). Conversions, as in var _ I = (*T)(nil), call nothing.
+func isUnnamedCall(v *ast.ValueSpec) bool {
+	for i, name := range v.Names {
+		if name.Name != "_" || i >= len(v.Values) {
+			continue
+		}
+		call, ok := v.Values[i].(*ast.CallExpr)
+		if !ok {
+			continue
+		}
+		if _, conversion := call.Fun.(*ast.ParenExpr); !conversion {
+			return true
+		}
+	}
+	return false
+}
+
+func packageVariables(files []*ast.File) map[string]bool {
+	names := map[string]bool{}
+	for _, f := range files {
+		for _, d := range f.Decls {
+			d, ok := d.(*ast.GenDecl)
+			if !ok || d.Tok != token.VAR {
+				continue
+			}
+			for _, spec := range d.Specs {
+				for _, name := range spec.(*ast.ValueSpec).Names {
+					names[name.Name] = true
+				}
+			}
+		}
+	}
+	return names
+}
+
+// filledIn returns which of the package's variables the body assigns to, or to an element of.
+func filledIn(body *ast.BlockStmt, own map[string]bool) (names []string) {
+	ast.Inspect(body, func(n ast.Node) bool {
+		assignment, ok := n.(*ast.AssignStmt)
+		if !ok || assignment.Tok == token.DEFINE {
+			return true
+		}
+		for _, to := range assignment.Lhs {
+			if element, ok := to.(*ast.IndexExpr); ok {
+				to = element.X
+			}
+			if name, ok := to.(*ast.Ident); ok && own[name.Name] {
+				names = append(names, name.Name)
+			}
+		}
+		return true
+	})
+	return names
 }
 
 func TestEveryPackageSaysWhatItIs(t *testing.T) {
@@ -238,6 +329,7 @@ func (p *pkg) parse(file string) error {
 	if strings.HasSuffix(file, "_test.go") {
 		return nil
 	}
+	p.paths = append(p.paths, file)
 	for _, s := range f.Imports {
 		imported, err := strconv.Unquote(s.Path.Value)
 		if err != nil {
@@ -246,4 +338,17 @@ func (p *pkg) parse(file string) error {
 		p.imports = append(p.imports, imported)
 	}
 	return nil
+}
+
+// whole parses what is not a test once more, with everything in it.
+func (p *pkg) whole(t *testing.T) (all []*ast.File) {
+	t.Helper()
+	for _, file := range p.paths {
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, f)
+	}
+	return all
 }
