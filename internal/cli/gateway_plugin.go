@@ -10,12 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/freshet-io/freshet/client"
+	"github.com/freshet-io/freshet/internal/registry"
 )
 
 func newGatewayPlugins(p *process) *cobra.Command {
 	return group("plugins", "Manage what the gateway does with calls",
-		`Manage the plugins of an API: cors answers browsers of other origins, key-auth asks for a key, rate-limiting allows so many calls.
-Each can be there once.`,
+		"Manage the plugins of an API: "+whatPluginsDo()+". Each can be there once.",
 		`# Ask for a key
 freshet gateway plugins add quotes key-auth
 
@@ -25,6 +25,15 @@ freshet gateway plugins add quotes rate-limiting minute=100
 # What is there
 freshet gateway plugins list quotes`,
 		newPluginAdd(p), newPluginList(p), newPluginUpdate(p), newPluginRemove(p))
+}
+
+// whatPluginsDo names every plugin and what it does with calls.
+func whatPluginsDo() string {
+	var all []string
+	for _, kind := range registry.Kinds() {
+		all = append(all, kind.Name+" "+kind.Does)
+	}
+	return strings.Join(all, ", ")
 }
 
 // readConfig turns name=value words into a configuration. Numbers, true, false and lists mean what they look like.
@@ -70,7 +79,7 @@ func showPlugin(k *call, g *client.Plugin) error {
 func newPluginAdd(p *process) *cobra.Command {
 	cmd := verb{
 		use: "add API PLUGIN [CONFIG]", short: "Attach a plugin to an API",
-		long: `Attach a plugin to an API: cors, key-auth or rate-limiting. CONFIG is any number of name=value words.`,
+		long: "Attach a plugin to an API: " + strings.Join(registry.KindNames(), ", ") + ". CONFIG is any number of name=value words.",
 		example: `# Allow 5 calls a second and 100 a minute
 freshet gateway plugins add quotes rate-limiting second=5 minute=100
 
