@@ -13,11 +13,11 @@ type conn struct {
 	stall   *stall   // while the socket is full
 	cursor  Cursor
 	fd      int32
-	index   int32  // in members.conns
-	written uint32 // the tick of the last write
-	since   uint32 // the second it came, for whoever asks
-	serial  uint32 // tells it from others that had the descriptor
-	permit  Permit // of Fanout.addresses
+	index   int32       // in members.conns
+	written uint32      // the tick of the last write
+	since   uint32      // the second it came, for whoever asks
+	serial  uint32      // tells it from others that had the descriptor
+	permit  wire.Permit // of Fanout.addresses
 }
 
 // admit makes an arrival a member of its group.
@@ -159,7 +159,7 @@ func (l *loop) drop(c *conn) {
 // refers to it.
 func (l *loop) discard(c *conn) {
 	unix.Close(int(c.fd))
-	l.f.addresses.release(c.permit)
+	l.f.addresses.Release(c.permit)
 	g := c.members.group
 	c.members, c.fd = nil, -1
 	l.f.left(g)

@@ -10,6 +10,10 @@
 // HTTP/1.1 connections without TLS on Linux belong to an event loop, one loop per core, and cost neither goroutine nor buffer. TLS, HTTP/2
 // and other systems use a goroutine per stream (portable). Both behave alike, and the tests run on both.
 //
+// A loop gets its connections in two ways. [Fanout.Listen] accepts them as bare descriptors and offers them to a handler, which calls
+// [Fanout.Take] for those that are to be streams; net/http never sees these. [Fanout.Serve] takes others over from net/http. The beginning of the
+// response is written before a loop has the connection, by the goroutine that brings it.
+//
 // An event loop works in rounds. In each round it
 //
 //   - takes events of the kernel from its poller: connections that end, sockets that have room again;

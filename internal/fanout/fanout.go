@@ -15,6 +15,7 @@ import (
 
 	"github.com/freshet-io/freshet/internal/histogram"
 	"github.com/freshet-io/freshet/internal/sse"
+	"github.com/freshet-io/freshet/internal/wire"
 )
 
 // Cursor is a place in a feed. 0 is before everything: a reader there has seen nothing.
@@ -84,8 +85,8 @@ type Options struct {
 	// DrainRate is how many streams a second end when the Fanout drains, or more if the time would not do otherwise; 500 by default.
 	DrainRate int
 
-	// AddressLimit bounds the connections of each address that Front accepts. Nil bounds nobody.
-	AddressLimit *AddressLimit
+	// AddressLimit bounds the connections of each address that Listen accepts. Nil bounds nobody.
+	AddressLimit *wire.AddressLimit
 
 	// Unmeasured leaves out how long things take, and Lag and FanOut of the Stats with it. It is there for whoever wants to know
 	// what measuring costs.
@@ -103,7 +104,7 @@ type Fanout struct {
 	writeTimeout time.Duration
 	loops        loops
 	node         string
-	addresses    *AddressLimit
+	addresses    *wire.AddressLimit
 	socket       func(ctx context.Context) syscall.RawConn
 	unmeasured   bool
 	drainRate    int
@@ -229,6 +230,13 @@ func (f *Fanout) Serve(w http.ResponseWriter, r *http.Request, s Stream) {
 	}
 	defer f.serving.Done()
 	f.servePortable(w, r, s)
+}
+
+// NeedsChunks reports whether the response to a request with these fields must come in chunks, so that only net/http can serve it. An event
+// loop sends frames as they are and ends the response by closing. Varnish, when the header of such a response comes together with the first
+// bytes of its body, keeps those back until more arrive: the first document would wait for the next heartbeat.
+func NeedsChunks(fields interface{ Get(name string) string }) bool {
+	return fields.Get("X-Varnish") != ""
 }
 
 // mayServe reports whether a goroutine may serve; Close waits for those that do.

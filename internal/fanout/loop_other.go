@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"syscall"
 	"time"
+
+	"github.com/freshet-io/freshet/internal/wire"
 )
 
 // Other systems have no event loop; every stream has a goroutine.
@@ -35,5 +37,10 @@ func (p *peer) look() (took, vanished bool) { return false, false }
 
 func boundListener(int) func(network, address string, c syscall.RawConn) error { return nil }
 
-// Front implements what it does on Linux: nothing is taken off net/http here.
-func (f *Fanout) Front(l net.Listener, _ FrontHandler) net.Listener { return l }
+// Listen returns a listener with every connection of l that the limit allows: there is no loop that could take one.
+func (f *Fanout) Listen(l net.Listener, _ wire.BareHandler) net.Listener {
+	return wire.Guard(f.addresses.Listen(l))
+}
+
+// Take is never called here.
+func (f *Fanout) Take(c *wire.BareConn, _ Stream) { c.Close() }

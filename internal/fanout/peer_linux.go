@@ -78,7 +78,7 @@ func newPeer(socket syscall.RawConn) *peer {
 
 // leave has the kernel look after the connection again, for as long as it still tries to get rid of what was written.
 func (p *peer) leave() {
-	_ = p.socket.Control(func(fd uintptr) { boundVanishing(int(fd)) }) // closed already
+	_ = p.socket.Control(func(fd uintptr) { setVanishTimeout(int(fd)) }) // closed already
 }
 
 // look reports whether the peer took anything since the last time, and whether it vanished.

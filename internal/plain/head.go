@@ -110,14 +110,6 @@ func (h *Head) Request() *http.Request {
 	return r
 }
 
-// RawRequest is Request where the URL is none: its parts stay as they were sent. It is for handlers that read the target themselves.
-func (h *Head) RawRequest() *http.Request {
-	path, query, _ := strings.Cut(h.Target, "?")
-	r := &http.Request{URL: &url.URL{Path: path, RawQuery: query}, Header: make(http.Header, len(h.names))}
-	h.fillRest(r)
-	return r
-}
-
 // Fill makes a request that has a URL and a header what Request would return. What else there is in it, such as its context, stays.
 func (h *Head) Fill(r *http.Request) bool {
 	if !h.fillURL(r.URL) {

@@ -27,6 +27,7 @@ import (
 	"github.com/freshet-io/freshet/internal/subscribe"
 	"github.com/freshet-io/freshet/internal/trace"
 	"github.com/freshet-io/freshet/internal/usage"
+	"github.com/freshet-io/freshet/internal/wire"
 )
 
 // parts are what a process is made of. Each is made by its stage, after those it stands on, and is nil before that
@@ -53,7 +54,7 @@ type parts struct {
 	router     *router.Router
 	catalog    *catalog.Catalog
 	fanout     *fanout.Fanout
-	addresses  *fanout.AddressLimit // of the subscriber listener
+	addresses  *wire.AddressLimit // of the subscriber listener
 	subscriber *subscribe.Server
 	poller     *poll.Poller
 	tester     *poll.Tester // nil without the manage role
@@ -374,12 +375,12 @@ func (p *parts) console() (http.Handler, error) {
 }
 
 // newAddressLimit bounds the connections of each address to one public listener.
-func (p *parts) newAddressLimit() *fanout.AddressLimit {
+func (p *parts) newAddressLimit() *wire.AddressLimit {
 	limit := p.settings.Limits.ConnectionsPerAddress
 	if files, known := maxOpenFiles(); limit == 0 && known {
 		limit = int64(min(files, math.MaxInt32) / 20 * 19) // what is left is for others
 	}
-	return fanout.NewAddressLimit(int(limit), p.settings.TrustedProxies)
+	return wire.NewAddressLimit(int(limit), p.settings.TrustedProxies)
 }
 
 // everywhere asks all nodes of the service, of which this one may be the only one.

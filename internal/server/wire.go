@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"github.com/freshet-io/freshet"
-	"github.com/freshet-io/freshet/internal/fanout"
 	"github.com/freshet-io/freshet/internal/httpkit"
 	"github.com/freshet-io/freshet/internal/settings"
+	"github.com/freshet-io/freshet/internal/wire"
 )
 
-// wire plans the parts and returns them in the order in which they start.
+// assemble plans the parts and returns them in the order in which they start.
 //
 // Start: admin listener (so that probes are answered while the rest comes up), then what everything stands on, then
 // the public listeners, and ready at the very end.
@@ -27,7 +27,7 @@ import (
 //     below it;
 //   - then the parts, each before what it stands on;
 //   - the admin listener last, so that probes and metrics show the whole drain.
-func wire(o *Options, edition freshet.Edition, p *ports, r *readiness, failed chan<- error) *stages {
+func assemble(o *Options, edition freshet.Edition, p *ports, r *readiness, failed chan<- error) *stages {
 	parts := &parts{settings: &o.Settings, version: o.Version, node: o.node, edition: edition, ports: p, log: o.Log, health: r,
 		streams: httpkit.NewStreams(o.bounds.streamRoom)}
 	parts.openBudget(os.DirFS("/"))
@@ -140,25 +140,16 @@ func (p *public) serve(context.Context) error {
 		addresses := p.parts.newAddressLimit()
 		p.ports.gateway.Listener = p.gatewayListener(addresses)
 		door := newWeb(p.ports.gateway, p.parts.gateway, p.parts.streams,
-			httpkit.StreamLimits{Stall: p.stall, Enter: addresses.Acquire}, p.parts.log)
+			httpkit.StreamLimits{Stall: p.stall, Enter: addresses.Enter}, p.parts.log)
 		door.http.ConnState = p.parts.gateway.ConnState
 		p.webs = append(p.webs, door)
 	}
 	if p.ports.subscriber != nil {
-		bound := p.ports.subscriber.Listener
-		if p.tls == nil && !p.withoutFastPath {
-			bound = p.parts.fanout.Front(bound, p.parts.subscriber)
-		}
-		if bound == p.ports.subscriber.Listener { // otherwise the front counts
-			bound = p.parts.addresses.Listen(bound)
-		}
-		if p.tls == nil {
-			bound = httpkit.RefuseAmbiguous(bound)
-		}
-		p.ports.subscriber.Listener = bound
+		var connState func(net.Conn, http.ConnState)
+		p.ports.subscriber.Listener, connState = p.subscriberListener(p.ports.subscriber.Listener)
 		w := newWeb(p.ports.subscriber, httpkit.TimeBodies(p.body)(p.parts.subscriber), p.parts.streams,
-			httpkit.StreamLimits{Stall: p.parts.settings.Subscriber.WriteTimeout, Enter: p.parts.addresses.Acquire}, p.parts.log)
-		w.http.ConnState = httpkit.ConnState
+			httpkit.StreamLimits{Stall: p.parts.settings.Subscriber.WriteTimeout, Enter: p.parts.addresses.Enter}, p.parts.log)
+		w.http.ConnState = connState
 		p.webs = append(p.webs, w)
 	}
 	for _, w := range p.webs {
@@ -172,7 +163,7 @@ func (p *public) serve(context.Context) error {
 }
 
 // gatewayListener is what lies between the gateway and its socket.
-func (p *public) gatewayListener(addresses *fanout.AddressLimit) net.Listener {
+func (p *public) gatewayListener(addresses *wire.AddressLimit) net.Listener {
 	if p.withoutFastPath {
 		return httpkit.RefuseAmbiguous(addresses.Listen(p.ports.gateway.Listener))
 	}
@@ -187,6 +178,17 @@ func (p *public) gatewayListener(addresses *fanout.AddressLimit) net.Listener {
 	clerks = append(clerks, p.parts.gateway.Clerk)
 	p.desk = httpkit.NewDesk(httpkit.Patience{Head: readHeaderTimeout, Idle: idleTimeout}, clerks...)
 	return httpkit.RefuseAmbiguous(p.desk.Listen(bound))
+}
+
+// subscriberListener is what lies between the subscriber interface and its socket, and what the HTTP library must tell of connections.
+func (p *public) subscriberListener(bound net.Listener) (net.Listener, func(net.Conn, http.ConnState)) {
+	switch {
+	case p.tls != nil:
+		return p.parts.addresses.Listen(bound), httpkit.ConnState
+	case p.withoutFastPath:
+		return wire.Guard(p.parts.addresses.Listen(bound)), wire.GuardState
+	}
+	return p.parts.fanout.Listen(bound, p.parts.subscriber), wire.GuardState
 }
 
 // drain ends everything at the same time, so that one listener's slow requests do not use up another's time, and

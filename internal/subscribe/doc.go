@@ -15,8 +15,10 @@
 //     one batch and is answered.
 //   - When the stream is over, the registry is told once. It gives the seats back, and the reaper closes a group that nobody is in.
 //
-// Who joins a group that is open, by a question that was just answered, and is limited by nothing, needs none of what takes time and is
-// begun by the goroutine that accepted its connection ([Server.BeginNow]).
+// Most connections come as bare descriptors ([Server.ServeBare]), and net/http never sees them. Who joins a group that is open, by a
+// question that was just answered, and is limited by nothing, begins in the goroutine that accepted the connection. For everybody else
+// a worker asks and waits, with the request as it was read, and then gives the connection to fanout. Long polls, TLS, HTTP/2 and
+// unusual requests come through net/http ([Server.ServeHTTP]).
 //
 // # Streams live on a permission
 //

@@ -27,8 +27,8 @@ func newErrorLog(log *slog.Logger, proxies httpkit.Proxies) errorLog {
 }
 
 // refused logs a subscription that was answered with an error.
-func (l errorLog) refused(r *http.Request, f *failure, err error) {
-	place := placeOf(r)
+func (l errorLog) refused(r *http.Request, t *requestTarget, f *failure, err error) {
+	place := placeOf(t)
 	remote, _ := l.proxies.Trust(r)
 	args := []any{"code", f.Code, "session", f.SessionID, place.Key, place.Value.String(), "remote", remote}
 	if category(f.Code) == serverException && !errors.Is(err, errDraining) && r.Context().Err() == nil {
@@ -58,8 +58,7 @@ func reason(f *failure, err error) string {
 }
 
 // placeOf names what was asked for: a topic, or the host of a data source, whose URL may carry secrets everywhere else.
-func placeOf(r *http.Request) slog.Attr {
-	t := parseRequestTarget(r.RequestURI)
+func placeOf(t *requestTarget) slog.Attr {
 	if id, ok := t.topicID(); ok && freshet.IsID(id) {
 		return slog.String("topic", id)
 	}

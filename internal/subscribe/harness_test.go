@@ -29,6 +29,7 @@ import (
 	"github.com/freshet-io/freshet/internal/store"
 	"github.com/freshet-io/freshet/internal/subscribe"
 	"github.com/freshet-io/freshet/internal/usage"
+	"github.com/freshet-io/freshet/internal/wire"
 	"go.uber.org/goleak"
 )
 
@@ -48,7 +49,7 @@ func forEachPath(t *testing.T, opts options, test func(t *testing.T, h *harness)
 	if runtime.GOOS != "linux" {
 		return
 	}
-	for name, alone := range map[string]bool{"loops": false, "desks": true} {
+	for name, alone := range map[string]bool{"loops": false, "at once": true} {
 		t.Run(name, func(t *testing.T) {
 			opts := opts
 			opts.alone = alone
@@ -139,7 +140,8 @@ func newHarness(t *testing.T, opts options, ln dialer, loops int) *harness {
 	h.server = subscribe.New(parts,
 		subscribe.Options{Proxies: opts.proxies, MaxConnections: opts.max, SeatWait: opts.seatWait, Recheck: opts.recheck, LongPoll: orHour(opts.longPoll), SnapshotTimeout: orHour(opts.snapshot)})
 	h.catalog.quotas.MessagesPerMonth, h.catalog.appQuotas.MessagesPerMonth = opts.messages, opts.appMessages
-	h.http = &http.Server{Handler: h.server, ConnState: func(_ net.Conn, state http.ConnState) {
+	h.http = &http.Server{Handler: h.server, ConnState: func(conn net.Conn, state http.ConnState) {
+		wire.GuardState(conn, state)
 		if state == http.StateNew {
 			h.passed.Add(1)
 		}
@@ -147,7 +149,7 @@ func newHarness(t *testing.T, opts options, ln dialer, loops int) *harness {
 	h.address = ln.Addr().String()
 	var served net.Listener = ln
 	if tcp, ok := ln.(tcpListener); ok {
-		served = h.fanout.Front(tcp.Listener, h.server) // as in the real program
+		served = h.fanout.Listen(tcp.Listener, h.server) // as in the real program
 	}
 	go h.http.Serve(served)
 	h.client = &http.Client{Transport: &http.Transport{

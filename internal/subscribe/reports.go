@@ -27,10 +27,10 @@ func newReports(log *slog.Logger, proxies httpkit.Proxies) *reports {
 func (r *reports) close() { r.log.lines.Close() }
 
 // refused reports a subscription that was answered with an error.
-func (r *reports) refused(req *http.Request, topicID string, f *failure, err error) {
+func (r *reports) refused(req *http.Request, t *requestTarget, topicID string, f *failure, err error) {
 	r.stats.refused[f.Code].Add(1)
 	r.recent.add(topicID, f, 1, time.Now())
-	r.log.refused(req, f, err)
+	r.log.refused(req, t, f, err)
 }
 
 // ended reports streams that an error ends. The log is told apart, once a group.

@@ -9,18 +9,27 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/catalog"
+	"github.com/freshet-io/freshet/internal/wire"
 )
 
 // readSource understands a request for a data source: what the target is asked, and with which headers.
-func readSource(r *http.Request, t *requestTarget, raw string) (*catalog.SourceAsk, error) {
-	if viaOurselves(r.Header) {
+func readSource(h http.Header, t *requestTarget, raw string) (*catalog.SourceAsk, error) {
+	if viaOurselves(h) {
 		return nil, freshet.Errorf(freshet.Invalid, "The target leads back to Freshet")
 	}
-	headers, err := forwarded(r.Header, t)
+	headers, err := forwarded(h, t)
 	if err != nil {
 		return nil, err
 	}
 	return &catalog.SourceAsk{URL: sourceText(raw) + escapeBytes(t.sourceQuery()), Headers: headers}, nil
+}
+
+// headerOf returns all fields of a request.
+func headerOf(h fields) http.Header {
+	if r, ok := h.(*wire.Request); ok {
+		return r.RawHTTP().Header
+	}
+	return h.(http.Header) //nolint:forcetypeassert // there are no others
 }
 
 // viaName is how our own pollers sign their requests. One of them as a subscriber is a loop.

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -100,6 +99,7 @@ type Server struct {
 	names    eventNames
 	headers  map[sse.Encoding]*fanout.Header
 	registry *registry
+	workers  *workers
 
 	draining atomic.Bool
 	drained  chan struct{} // closed when draining begins
@@ -148,6 +148,7 @@ func New(parts Parts, opts Options) *Server {
 		names:   eventNames{opts.SnapshotEvent},
 		headers: make(map[sse.Encoding]*fanout.Header),
 		drained: make(chan struct{}),
+		workers: newWorkers(),
 	}
 	s.registry = newRegistry(parts, &opts)
 	for _, enc := range []sse.Encoding{sse.Identity, sse.Gzip, sse.Deflate} {
@@ -182,22 +183,9 @@ func (s *Server) Drain(ctx context.Context) error {
 
 // Close ends the Server's own work. Close the Fanout before it, so that streams can still say good-bye.
 func (s *Server) Close() error {
+	s.workers.close()
 	s.registry.close()
 	return nil
-}
-
-// Streams implements fanout.FrontHandler.
-func (s *Server) Streams(r *http.Request) bool {
-	const param = "X-Sd-Transport"
-	if len(r.Header[param]) > 0 {
-		return false
-	}
-	for part := range strings.SplitSeq(r.URL.RawQuery, "&") {
-		if name, _, _ := strings.Cut(part, "="); strings.EqualFold(unescape(name), param) {
-			return false
-		}
-	}
-	return true
 }
 
 // ServeHTTP answers one subscriber.
@@ -207,62 +195,72 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	target := parseRequestTarget(r.RequestURI)
-	q, err := s.read(r, &target)
+	var q request
+	err := s.read(&q, r.Method, r.Header, &target)
 	if r.Method == http.MethodHead {
 		copyHeader(w.Header(), streamHeader(q.encoding))
 		return
 	}
 	if err == nil {
-		err = s.serve(w, r, q)
+		err = s.serve(w, r, &q)
 	}
 	if err != nil {
-		s.fail(w, r, q, err)
+		s.fail(w, r, &target, &q, err)
 	}
 }
 
-// read understands the request. The result is never nil, so that the error can be told in the client's own way.
-func (s *Server) read(r *http.Request, t *requestTarget) (*request, error) {
-	q := &request{}
-	err := q.read(r.Header, t, s.names)
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		return q, freshet.Errorf(freshet.MethodNotAllowed, "Subscribe with GET")
+// read understands the request. What it could read is there also if it fails, so that the error can be told in the client's own way.
+func (s *Server) read(q *request, method string, h fields, t *requestTarget) error {
+	err := q.read(h, t, s.names)
+	if method != http.MethodGet && method != http.MethodHead {
+		return freshet.Errorf(freshet.MethodNotAllowed, "Subscribe with GET")
 	}
 	id, ok := t.topicID()
 	if !ok {
 		raw, source := t.sourceURL()
 		if !source {
-			return q, freshet.Errorf(freshet.NotFound, "There is nothing at this path; topics are at /v1/topics/{id}, and a target URL may be the path")
+			return freshet.Errorf(freshet.NotFound, "There is nothing at this path; topics are at /v1/topics/{id}, and a target URL may be the path")
 		}
 		if err == nil {
-			q.ask.Source, err = readSource(r, t, raw)
+			q.ask.Source, err = readSource(headerOf(h), t, raw)
 		}
-		return q, err
+		return err
 	}
 	q.ask.TopicID = id
-	return q, err
+	return err
 }
 
+// serve serves a request that net/http has read.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, q *request) error {
-	if s.draining.Load() {
-		e := freshet.Wrap(freshet.Unavailable, errDraining, "This server is going away; come back in a moment")
-		e.RetryAfter = time.Second + rand.N(4*time.Second)
-		return e
-	}
-	seen := s.registry.rechecker.queue.seen()
-	grant, err := s.grant(r.Context(), q)
-	if err != nil {
+	g, err := s.join(r.Context(), q)
+	switch {
+	case err != nil:
 		return err
-	}
-	g, err := s.registry.join(r.Context(), q, grant) // not before: strangers shall not take up seats while they are being refused
-	if err != nil {
-		return err
-	}
-	s.registry.rechecker.queue.joined(g.audience, seen)
-	if q.longPoll {
+	case q.longPoll:
 		return s.longPoll(w, r, q, g)
 	}
 	s.fanout.Serve(w, r, s.stream(q, g))
 	return nil
+}
+
+// join makes a subscriber a member of its group, if it may be.
+func (s *Server) join(ctx context.Context, q *request) (*group, error) {
+	if s.draining.Load() {
+		e := freshet.Wrap(freshet.Unavailable, errDraining, "This server is going away; come back in a moment")
+		e.RetryAfter = time.Second + rand.N(4*time.Second)
+		return nil, e
+	}
+	seen := s.registry.rechecker.queue.seen()
+	grant, err := s.grant(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	g, err := s.registry.join(ctx, q, grant) // not before: strangers shall not take up seats while they are being refused
+	if err != nil {
+		return nil, err
+	}
+	s.registry.rechecker.queue.joined(g.audience, seen)
+	return g, nil
 }
 
 // errDraining is no fault of the server's, though its code is that of one.
@@ -298,10 +296,10 @@ func (q *request) prefix() []byte {
 	return append(out, comment...)
 }
 
-// fail tells the client what went wrong, as an event, and ends the answer.
-func (s *Server) fail(w http.ResponseWriter, r *http.Request, q *request, err error) {
+// fail tells the client what went wrong, as an event, and ends the response.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, t *requestTarget, q *request, err error) {
 	f := newFailure(err, q.legacy, time.Now())
-	s.registry.reports.refused(r, q.ask.TopicID, &f, err)
+	s.registry.reports.refused(r, t, q.ask.TopicID, &f, err)
 	if q.longPoll {
 		s.respond(w, r, q, []polledEvent{{Event: "error", Data: f.json()}})
 		return

@@ -17,6 +17,10 @@
 // A handler that forwards requests uses a [Client]. It keeps connections to upstreams, sends a request and reads the response in the same step, and
 // watches meanwhile whether the client goes away ([Exchange.Watch]). A [Response] is a short one, read where it lies. All others are read by net/http's parser.
 //
+// An [Acceptor] stands where most connections are for a handler that needs neither goroutine nor buffers for them, such as an event loop. It accepts bare
+// descriptors, reads the first request of each and offers both to a [BareHandler]. Connections that it does not take are passed on like a Server's.
+// An [AddressLimit] bounds how many connections each address has, whoever serves them.
+//
 // A [Guard] stands between net/http and its connections, also those that a Server passes, and refuses requests whose end two readers could see in
 // different places. [Secure] adds TLS below any of them.
 //

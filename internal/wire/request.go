@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/textproto"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -141,6 +142,13 @@ func changesMeaning(name string) bool {
 		}
 	}
 	return false
+}
+
+// Clone returns a copy that is good after the next Parse.
+func (r *Request) Clone() *Request {
+	c := *r
+	c.names, c.values = slices.Clone(r.names), slices.Clone(r.values)
+	return &c
 }
 
 // Fields is how many header fields there are besides Host.

@@ -4,54 +4,67 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/freshet-io/freshet/internal/wire"
 )
 
-// adopt hands a plain HTTP/1.1 connection to an event loop.
+// Listen has h asked for every connection of l, and returns a listener for net/http with those that it does not take. A connection that is
+// taken never gets the buffers, the goroutine and the place in the runtime's poller that it would give back a moment later. Without event
+// loops nobody is asked.
+func (f *Fanout) Listen(l net.Listener, h wire.BareHandler) net.Listener {
+	if len(f.loops.all) == 0 {
+		return wire.Guard(f.addresses.Listen(l))
+	}
+	a := &wire.Acceptor{
+		Handler: h, Limit: f.addresses, Log: f.log,
+		Accepting: dropVanishTimeout, // loops notice by themselves who vanished
+		Passing:   setVanishTimeout,
+	}
+	return a.Listen(l)
+}
+
+// Take has an event loop serve a stream on a connection that has no net.Conn, from now on and until the client goes away, the group ends, or
+// the Fanout drains. The group learns of the end in any case, exactly once. It does not block.
+func (f *Fanout) Take(c *wire.BareConn, s Stream) {
+	f.counters.open.Add(1)
+	fd, permit := c.Detach()
+	f.begin(fd, permit, s)
+}
+
+// adopt hands an HTTP/1.1 connection of net/http to an event loop.
 func (f *Fanout) adopt(w http.ResponseWriter, r *http.Request, s Stream) bool {
-	if len(f.loops.all) == 0 || r.ProtoMajor != 1 || r.TLS != nil || needsChunks(r.Header) {
+	if len(f.loops.all) == 0 || r.ProtoMajor != 1 || r.TLS != nil || NeedsChunks(r.Header) {
 		return false
 	}
-	var fd int
-	var permit Permit
-	if a, ok := w.(*answer); ok {
-		fd, permit = a.take(), a.permit
-	} else {
-		var hijacked bool
-		if fd, permit, hijacked = f.hijack(w, r); !hijacked {
-			return false
-		}
-	}
-	if fd < 0 {
+	fd, permit, hijacked := f.hijack(w, r)
+	switch {
+	case !hijacked:
+		return false
+	case fd < 0:
 		f.left(s.Group)
-		return true
-	}
-	if c, l := f.begin(fd, permit, s); c != nil {
-		l.arrive(c)
+	default:
+		f.begin(fd, permit, s)
 	}
 	return true
 }
 
-// begin chooses a loop for a connection and writes the beginning of the answer. The connection is nil if it is broken already.
-func (f *Fanout) begin(fd int, permit Permit, s Stream) (*conn, *loop) {
+// begin writes the beginning of the response and gives the connection to a loop, unless it is broken already.
+func (f *Fanout) begin(fd int, permit wire.Permit, s Stream) {
 	l := f.loops.all[f.loops.next.Add(1)%uint32(len(f.loops.all))]
 	c := &conn{members: &s.Group.members[l.number], cursor: s.First.Next, fd: int32(fd), permit: permit}
 	if !f.greet(c, s) {
 		l.discard(c)
-		return nil, nil
+		return
 	}
-	return c, l
+	l.arrive(c)
 }
 
 // hijack takes the connection from net/http: its descriptor is duplicated and Go's own connection closed, so that its
 // goroutine, buffers and place in the runtime's poller are free again. A negative descriptor means that it is lost.
-func (f *Fanout) hijack(w http.ResponseWriter, r *http.Request) (fd int, permit Permit, ok bool) {
+func (f *Fanout) hijack(w http.ResponseWriter, r *http.Request) (fd int, permit wire.Permit, ok bool) {
 	// Asked before hijacking, because there is no way back from that.
 	if local, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); local == nil {
 		return -1, 0, false
@@ -62,7 +75,7 @@ func (f *Fanout) hijack(w http.ResponseWriter, r *http.Request) (fd int, permit 
 	}
 	fd, err = takeOver(nc)
 	if err == nil {
-		permit = takePermit(nc) // it stays with the socket
+		permit = wire.TakePermit(nc) // it stays with the socket
 	}
 	nc.Close()
 	if err != nil {
@@ -71,27 +84,6 @@ func (f *Fanout) hijack(w http.ResponseWriter, r *http.Request) (fd int, permit 
 	}
 	tune(fd, f.loops.sendBuffer)
 	return fd, permit, true
-}
-
-// takePermit takes the permit of a connection, or of the one below it.
-func takePermit(nc net.Conn) Permit {
-	for {
-		switch c := nc.(type) {
-		case interface{ takePermit() Permit }:
-			return c.takePermit()
-		case interface{ NetConn() net.Conn }:
-			nc = c.NetConn()
-		default:
-			return 0
-		}
-	}
-}
-
-// needsChunks reports whether the answer must come in chunks. An event loop sends frames as they are and ends the answer by
-// closing. Varnish, when the header of such an answer comes together with the first bytes of its body, keeps those back until
-// more arrive: the first document would wait for the next heartbeat.
-func needsChunks(fields interface{ Get(name string) string }) bool {
-	return fields.Get("X-Varnish") != ""
 }
 
 // takeOver returns a descriptor of its own for the socket.
@@ -114,7 +106,7 @@ func takeOver(nc net.Conn) (fd int, err error) {
 // bounds, not the connection.
 func tune(fd, sendBuffer int) {
 	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer)
-	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, 0)
+	dropVanishTimeout(fd)
 }
 
 // boundListener tunes a listening socket; those it accepts take after it.
@@ -126,26 +118,30 @@ func boundListener(sendBuffer int) func(network, address string, c syscall.RawCo
 			_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_MAXSEG, segment)
 			// An event leaves at once, and not when the one before it was acknowledged.
 			_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-			boundVanishing(fd)
+			setVanishTimeout(fd)
 		})
 	}
 }
 
-// boundVanishing has the kernel notice a peer that vanished. Goroutines have no other way where they cannot look; see peer.
-func boundVanishing(fd int) {
+// setVanishTimeout has the kernel notice a peer that vanished. Goroutines have no other way where they cannot look; see peer.
+func setVanishTimeout(fd int) {
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(vanishTimeout.Milliseconds()))
 }
 
-// greet writes the beginning of the answer. It runs in the goroutine that read the request, so that a crowd that arrives at once does not hold
+func dropVanishTimeout(fd int) {
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, 0)
+}
+
+// greet writes the beginning of the response. It runs in the goroutine that read the request, so that many who arrive at once do not hold
 // up those who are being served. It returns false if the connection is broken.
 func (f *Fanout) greet(c *conn, s Stream) bool {
 	buf := greetings.Get().(*[]byte)
 	defer greetings.Put(buf)
 	head := append((*buf)[:0], "HTTP/1.1 200 OK\r\n"...)
 	head = append(head, s.Header.lines...)
-	head = append(head, "Connection: close\r\nDate: "...)
-	head = appendDate(head)
-	head = append(head, "\r\n\r\n"...)
+	head = append(head, "Connection: close\r\n"...)
+	head = wire.AppendDate(head)
+	head = append(head, "\r\n"...)
 	head = append(head, s.Prefix...)
 	*buf = head
 	n, err := sendParts(int(c.fd), head, s.First.Bytes)
@@ -163,27 +159,8 @@ func (f *Fanout) greet(c *conn, s Stream) bool {
 	return true
 }
 
-// greetings are buffers for beginnings of answers. What does not go out at once is copied.
+// greetings are buffers for beginnings of responses. What does not go out at once is copied.
 var greetings = sync.Pool{New: func() any { b := make([]byte, 0, 8<<10); return &b }}
-
-// dateNow is the present second as HTTP writes it; making it anew for everybody in a crowd would cost more than all the rest of
-// a header.
-var dateNow atomic.Pointer[dateText]
-
-type dateText struct {
-	second int64
-	text   string
-}
-
-func appendDate(b []byte) []byte {
-	now := time.Now()
-	d := dateNow.Load()
-	if d == nil || d.second != now.Unix() {
-		d = &dateText{now.Unix(), now.UTC().Format(http.TimeFormat)}
-		dateNow.Store(d)
-	}
-	return append(b, d.text...)
-}
 
 // sendParts writes two pieces as far as the socket takes them.
 func sendParts(fd int, head, body []byte) (int, syscall.Errno) {

@@ -1,4 +1,4 @@
-package fanout
+package wire
 
 import (
 	"net"
@@ -37,8 +37,8 @@ func NewAddressLimit(limit int, exempt []netip.Prefix) *AddressLimit {
 	return &AddressLimit{limit: int32(limit), exempt: exempt, permits: make(map[netip.Addr]Permit), counts: make([]addressCount, 1)}
 }
 
-// acquire counts a connection in. A nil limit allows everybody.
-func (l *AddressLimit) acquire(address netip.Addr) (Permit, bool) {
+// Acquire counts a connection in. A nil limit allows everybody.
+func (l *AddressLimit) Acquire(address netip.Addr) (Permit, bool) {
 	if l == nil || l.limit <= 0 || !address.IsValid() {
 		return 0, true
 	}
@@ -78,8 +78,8 @@ func (l *AddressLimit) allocate(address netip.Addr) Permit {
 	return p
 }
 
-// release counts a connection out.
-func (l *AddressLimit) release(p Permit) {
+// Release counts a connection out.
+func (l *AddressLimit) Release(p Permit) {
 	if p == 0 {
 		return
 	}
@@ -93,11 +93,10 @@ func (l *AddressLimit) release(p Permit) {
 	}
 }
 
-// Acquire counts in what takes as much as a connection of an address without being one, such as a stream of HTTP/2. What it returns counts
-// it out.
-func (l *AddressLimit) Acquire(address netip.Addr) (release func(), ok bool) {
-	p, ok := l.acquire(address)
-	return func() { l.release(p) }, ok
+// Enter is Acquire for what takes as much as a connection without being one, such as a stream of HTTP/2. What it returns counts it out.
+func (l *AddressLimit) Enter(address netip.Addr) (leave func(), ok bool) {
+	p, ok := l.Acquire(address)
+	return func() { l.Release(p) }, ok
 }
 
 // Refused is how many connections were closed at once.
@@ -135,7 +134,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 		if peer == nil {
 			return c, nil
 		}
-		p, ok := l.limit.acquire(peer.AddrPort().Addr())
+		p, ok := l.limit.Acquire(peer.AddrPort().Addr())
 		if ok {
 			return &limitedConn{TCPConn: tcp, permitHolder: permitHolder{limit: l.limit, permit: p}}, nil
 		}
@@ -151,7 +150,20 @@ type permitHolder struct {
 	permit Permit // Guarded by mu.
 }
 
-// takePermit gives the permit to somebody else.
+// TakePermit takes the permit of a connection, or of one below it, for somebody who has the socket from now on and releases it.
+func TakePermit(conn net.Conn) Permit {
+	for {
+		switch c := conn.(type) {
+		case interface{ takePermit() Permit }:
+			return c.takePermit()
+		case interface{ NetConn() net.Conn }:
+			conn = c.NetConn()
+		default:
+			return 0
+		}
+	}
+}
+
 func (h *permitHolder) takePermit() Permit {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -168,6 +180,6 @@ type limitedConn struct {
 
 // Close implements net.Conn.
 func (c *limitedConn) Close() error {
-	c.limit.release(c.takePermit())
+	c.limit.Release(c.takePermit())
 	return c.TCPConn.Close()
 }

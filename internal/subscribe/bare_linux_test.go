@@ -2,6 +2,7 @@ package subscribe_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,7 +14,9 @@ import (
 	"time"
 
 	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/catalog"
 	"github.com/freshet-io/freshet/internal/grid"
+	"github.com/freshet-io/freshet/internal/subscribe"
 )
 
 // dialogue is a raw connection whose answer is collected.
@@ -103,9 +106,9 @@ func (c *fakeCatalog) begunNow() int {
 	return c.atHand - c.waited
 }
 
-// TestADeskAnswersLikeAGoroutine: the same requests have the same answers, byte for byte, wherever they are served; and those that
-// come most are served at the desk.
-func TestADeskAnswersLikeAGoroutine(t *testing.T) {
+// TestAStreamThatBeginsAtOnceIsLikeOneThatWaits: the same requests have the same answers, byte for byte, wherever they are served; and those that
+// come most begin at once.
+func TestAStreamThatBeginsAtOnceIsLikeOneThatWaits(t *testing.T) {
 	h := newSocketHarness(t, options{alone: true, longPoll: time.Millisecond, recheck: time.Hour})
 	defer h.close()
 	h.catalog.setRefusal("wrongwrongwrongwrong", freshet.UnknownCredential)
@@ -118,22 +121,22 @@ func TestADeskAnswersLikeAGoroutine(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		pieces []string
-		desk   bool
+		atOnce bool
 		last   string // what ends its first event; everything is compared unless it is set
 	}{
-		{name: "plain", pieces: []string{"GET " + path + end}, desk: true},
-		{name: "latest", pieces: []string{"GET /latest/topics/" + topic.ID + end}, desk: true},
-		{name: "a key in the query", pieces: []string{"GET " + path + "?X-Sd-Subscriber-Key=k" + end}, desk: true},
-		{name: "a key encoded twice", pieces: []string{"GET " + path + "?X-Sd-Subscriber-Key=%2561" + end}, desk: true}, // the catalog's to judge
-		{name: "a key in a header", pieces: []string{"GET " + path + " HTTP/1.1\r\nhOST: x\r\nx-sd-subscriber-key: k\r\n\r\n"}, desk: true},
-		{name: "an app token", pieces: []string{"GET " + path + "?X-Sd-Token=k" + end}, desk: true},
-		{name: "snapshots only", pieces: []string{"GET " + path + " HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nAccept: application/json\r\n\r\n"}, desk: true},
-		{name: "snapshots only, for old clients", pieces: []string{"GET " + path + "?X-Sd-Header=Accept:%20application/json" + end}, desk: true},
+		{name: "plain", pieces: []string{"GET " + path + end}, atOnce: true},
+		{name: "latest", pieces: []string{"GET /latest/topics/" + topic.ID + end}, atOnce: true},
+		{name: "a key in the query", pieces: []string{"GET " + path + "?X-Sd-Subscriber-Key=k" + end}, atOnce: true},
+		{name: "a key encoded twice", pieces: []string{"GET " + path + "?X-Sd-Subscriber-Key=%2561" + end}, atOnce: true}, // the catalog's to judge
+		{name: "a key in a header", pieces: []string{"GET " + path + " HTTP/1.1\r\nhOST: x\r\nx-sd-subscriber-key: k\r\n\r\n"}, atOnce: true},
+		{name: "an app token", pieces: []string{"GET " + path + "?X-Sd-Token=k" + end}, atOnce: true},
+		{name: "snapshots only", pieces: []string{"GET " + path + " HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nAccept: application/json\r\n\r\n"}, atOnce: true},
+		{name: "snapshots only, for old clients", pieces: []string{"GET " + path + "?X-Sd-Header=Accept:%20application/json" + end}, atOnce: true},
 		{name: "what browsers send", pieces: []string{"GET " + path + "?padding=true HTTP/1.1\r\nHost: x\r\nConnection: keep-alive\r\nAccept: text/event-stream\r\n" +
-			"Cache-Control: no-cache\r\nAccept-Encoding: gzip, deflate, br\r\nAccept-Language: en\r\nOrigin: https://a.example\r\nSec-Fetch-Mode: cors\r\n\r\n"}, desk: true},
-		{name: "a preamble", pieces: []string{"GET " + path + "?evs_preamble=17" + end}, desk: true},
-		{name: "a stream by name", pieces: []string{"GET " + path + "?X-Sd-Transport=sse" + end}, desk: true},
-		{name: "a filter", pieces: []string{"GET /v1/topics/" + items.ID + "?X-Sd-Filter=b" + end}, desk: true},
+			"Cache-Control: no-cache\r\nAccept-Encoding: gzip, deflate, br\r\nAccept-Language: en\r\nOrigin: https://a.example\r\nSec-Fetch-Mode: cors\r\n\r\n"}, atOnce: true},
+		{name: "a preamble", pieces: []string{"GET " + path + "?evs_preamble=17" + end}, atOnce: true},
+		{name: "a stream by name", pieces: []string{"GET " + path + "?X-Sd-Transport=sse" + end}, atOnce: true},
+		{name: "a filter", pieces: []string{"GET /v1/topics/" + items.ID + "?X-Sd-Filter=b" + end}, atOnce: true},
 		{name: "compressed", pieces: []string{"GET " + path + " HTTP/1.1\r\nHost: x\r\nX-Sd-Compress: true\r\nAccept-Encoding: gzip\r\n\r\n"}, last: "\x00\x00\xff\xff"},
 		{name: "resumed by header", pieces: []string{"GET " + path + " HTTP/1.1\r\nHost: x\r\nLast-Event-ID: 1-1\r\n\r\n"}},
 		{name: "resumed by query", pieces: []string{"GET " + path + "?lastEventId=1-1" + end}},
@@ -155,7 +158,7 @@ func TestADeskAnswersLikeAGoroutine(t *testing.T) {
 		{name: "a body", pieces: []string{"GET " + path + " HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"}},
 		{name: "another request behind it", pieces: []string{"GET " + path + end + "GET " + path + end}},
 		{name: "no host", pieces: []string{"GET " + path + " HTTP/1.1\r\n\r\n"}},
-		{name: "a long header", pieces: []string{"GET " + path + " HTTP/1.1\r\nHost: x\r\nCookie: " + strings.Repeat("x", 6000) + "\r\n\r\n"}},
+		{name: "a long header", pieces: []string{"GET " + path + " HTTP/1.1\r\nHost: x\r\nCookie: " + strings.Repeat("x", 9000) + "\r\n\r\n"}},
 		{name: "garbage", pieces: []string{"\x00\x01\x02 / \r\n\r\n"}},
 		{name: "TLS", pieces: []string{"\x16\x03\x01\x00\xc8\x01\x00\x00\xc4\x03\x03 and so on \r\n\r\n"}},
 		{name: "split in the method", pieces: []string{"G", "ET " + path + end}},
@@ -179,24 +182,24 @@ func TestADeskAnswersLikeAGoroutine(t *testing.T) {
 			ordinary.await(first)
 			h.catalog.setAway(false)
 			before := h.catalog.begunNow()
-			atDesk := h.converse(c.pieces...)
-			atDesk.await(first)
-			if got := h.catalog.begunNow() > before; got != c.desk {
-				t.Errorf("served at the desk: %v", got)
+			atOnce := h.converse(c.pieces...)
+			atOnce.await(first)
+			if got := h.catalog.begunNow() > before; got != c.atOnce {
+				t.Errorf("begun at once: %v", got)
 			}
 			post()
-			for _, d := range []*dialogue{ordinary, atDesk} {
+			for _, d := range []*dialogue{ordinary, atOnce} {
 				if c.last == "" {
 					d.await(fmt.Sprintf(`:%d}`, round))
 				}
 			}
 			want, wantEnd := ordinary.answer()
-			got, gotEnd := atDesk.answer()
+			got, gotEnd := atOnce.answer()
 			if c.last != "" { // the first event only
 				want, got = want[:strings.Index(want, c.last)], got[:strings.Index(got, c.last)]
 			}
 			if got != want || gotEnd != wantEnd || got == "" {
-				t.Errorf("at the desk: %v %q\nelsewhere: %v %q", gotEnd, got, wantEnd, want)
+				t.Errorf("at once: %v %q\nelsewhere: %v %q", gotEnd, got, wantEnd, want)
 			}
 		})
 	}
@@ -222,9 +225,9 @@ func TestARequestMayComeInTwoPieces(t *testing.T) {
 	}
 }
 
-// TestThoseAtTheDeskAreSeenByEverybody: a stream that was begun where it was accepted is counted, listed, limited and ended like any
+// TestThoseWhoBeginAtOnceAreSeenByEverybody: a stream that was begun where it was accepted is counted, listed, limited and ended like any
 // other.
-func TestThoseAtTheDeskAreSeenByEverybody(t *testing.T) {
+func TestThoseWhoBeginAtOnceAreSeenByEverybody(t *testing.T) {
 	h := newSocketHarness(t, options{alone: true, messages: 1 << 40, recheck: time.Hour})
 	defer h.close()
 	h.catalog.mu.Lock()
@@ -241,7 +244,7 @@ func TestThoseAtTheDeskAreSeenByEverybody(t *testing.T) {
 		all = append(all, d)
 	}
 	if now := h.catalog.begunNow(); now != n-1 {
-		t.Fatalf("%d were begun at the desk", now)
+		t.Fatalf("%d were begun at once", now)
 	}
 	if got := h.server.Connections(); got != n {
 		t.Errorf("%d connections", got)
@@ -322,5 +325,62 @@ func TestATargetThatIsNoURLIsAnsweredInOurWay(t *testing.T) {
 		if got, _ := d.answer(); !strings.HasPrefix(got, "HTTP/1.1 200 OK\r\n") || !strings.Contains(got, code) {
 			t.Errorf("%s: %s", path, got)
 		}
+	}
+}
+
+// TestWhoHasToWaitNeverReachesNetHTTP: its request is read once, whatever has to be asked for it, and whatever the outcome is.
+func TestWhoHasToWaitNeverReachesNetHTTP(t *testing.T) {
+	h := newSocketHarness(t, options{})
+	defer h.close()
+	h.catalog.setRefusal("wrongwrongwrongwrong", freshet.UnknownCredential)
+	topic := h.topic("snapshot")
+	h.post(topic, `{"n":0}`)
+	path := "GET /v1/topics/" + topic.ID
+	const end = " HTTP/1.1\r\nHost: x\r\n\r\n"
+	for request, want := range map[string]string{
+		path + end:                         `"n":0`,
+		path + "?X-Sd-Transport=sse" + end: `"n":0`,
+		path + "?lastEventId=1-1" + end:    `"n":0`,
+		path + "?X-Sd-Subscriber-Key=wrongwrongwrongwrong" + end:     "40110",
+		path + "?X-Sd-Subscriber-Key=%zz" + end:                      "40000",
+		"GET /nothing/here" + end:                                    "40400",
+		"GET /http://127.0.0.1:1/?X-Sd-Header=nothing" + end:         "40000",
+		"GET /v1/topics/" + topic.ID + "?X-Sd-Compress=true" + end:   `"n":0`,
+		"GET /latest/topics/" + topic.ID + "?padding=true" + end:     `"n":0`,
+		"GET /latest/topics/" + freshet.NewID() + "?padding=1" + end: "40401",
+	} {
+		d := h.converse(request)
+		d.await(want)
+		if got, _ := d.answer(); !strings.Contains(got, want) {
+			t.Errorf("%q: %q", request, got)
+		}
+	}
+	if n := h.passed.Load(); n != 0 {
+		t.Errorf("%d connections went to net/http", n)
+	}
+}
+
+type panickyCatalog struct{ subscribe.Catalog }
+
+func (c panickyCatalog) MaySubscribe(ctx context.Context, ask catalog.SubscribeAsk) (*catalog.Grant, error) {
+	if ask.Key == "panic" {
+		panic("a mistake")
+	}
+	return c.Catalog.MaySubscribe(ctx, ask)
+}
+
+func TestAPanicEndsOnlyItsConnection(t *testing.T) {
+	h := newSocketHarness(t, options{change: func(p *subscribe.Parts) { p.Catalog = panickyCatalog{p.Catalog} }})
+	defer h.close()
+	topic := h.topic("snapshot")
+	h.post(topic, `{"n":0}`)
+	broken := h.converse("GET /v1/topics/" + topic.ID + "?X-Sd-Subscriber-Key=panic HTTP/1.1\r\nHost: x\r\n\r\n")
+	eventually(t, func() bool { _, ended := broken.answer(); return ended })
+	if got, _ := broken.answer(); got != "" {
+		t.Errorf("%q", got)
+	}
+	h.converse("GET /v1/topics/" + topic.ID + " HTTP/1.1\r\nHost: x\r\n\r\n").await(`"n":0`)
+	if !strings.Contains(h.logs.String(), "a mistake") {
+		t.Errorf("the log does not tell: %s", h.logs)
 	}
 }

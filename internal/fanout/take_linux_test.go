@@ -84,7 +84,7 @@ func TestAcceptedConnectionsInheritTheBounds(t *testing.T) {
 	}
 	defer socket.Close()
 	_ = unix.SetNonblock(int(socket.Fd()), false)
-	fd, _, err := unix.Accept(int(socket.Fd())) // as a desk does; Go's own connections are tuned once more
+	fd, _, err := unix.Accept(int(socket.Fd())) // as an Acceptor does; Go's own connections are tuned once more
 	if err != nil {
 		t.Fatal(err)
 	}
