@@ -18,6 +18,7 @@ import (
 
 	"github.com/freshet-io/freshet/internal/httpkit"
 	"github.com/freshet-io/freshet/internal/registry"
+	"github.com/freshet-io/freshet/internal/wire"
 )
 
 // API is one of the platform's own APIs in one major version.
@@ -56,7 +57,7 @@ type Gateway struct {
 	proxies  httpkit.Proxies
 	counter  httpkit.Counter
 	now      func() time.Time
-	straight *straight
+	client   *wire.Client
 	standard *transport
 
 	bodyTimeout time.Duration
@@ -72,7 +73,7 @@ type Gateway struct {
 // versions of one API, the last one given is also the latest. Close lets go of connections to upstreams.
 func New(o Options) (*Gateway, error) {
 	general := newTransport(o.Timeouts, o.Barred)
-	g := &Gateway{log: o.Log, proxies: o.Proxies, counter: o.Counter, now: o.Now, straight: newStraight(general),
+	g := &Gateway{log: o.Log, proxies: o.Proxies, counter: o.Counter, now: o.Now, client: newClient(general),
 		standard: keepConnections(general), platform: map[string]http.Handler{}}
 	if g.now == nil {
 		g.now = time.Now
@@ -102,7 +103,7 @@ func New(o Options) (*Gateway, error) {
 
 // Close drops idle connections to upstreams.
 func (g *Gateway) Close() {
-	g.straight.close()
+	g.client.Close()
 	g.standard.CloseIdleConnections()
 }
 
@@ -137,10 +138,6 @@ func (g *Gateway) believe(r *http.Request) *http.Request {
 
 // route finds the API, runs its plugins and passes the request on.
 func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
-	if b, ok := httpkit.Left(r.Context()).(*begun); ok {
-		b.ServeHTTP(w, r)
-		return
-	}
 	if r.Method == "PRI" { // the preface of HTTP/2, where it does not belong
 		w.Header().Set("Connection", "close")
 		notUnderstood.write(w)

@@ -25,6 +25,7 @@ import (
 	"github.com/freshet-io/freshet/internal/kong"
 	"github.com/freshet-io/freshet/internal/registry"
 	"github.com/freshet-io/freshet/internal/store"
+	"github.com/freshet-io/freshet/internal/wire"
 )
 
 func TestMain(m *testing.M) { os.Exit(verify(m)) }
@@ -40,16 +41,16 @@ func verify(m *testing.M) int {
 	return code
 }
 
-// noDesk names the variable that makes all tests run without a desk before the gateway.
-const noDesk = "FRESHET_TEST_NO_DESK"
+// noFastPath names the variable that makes all tests run without a fast path before the gateway.
+const noFastPath = "FRESHET_TEST_NO_FAST_PATH"
 
-// Where there is TLS, and for whatever is not plain, there is no desk. All that holds with one holds there too.
-func TestEverythingHoldsWithoutADesk(t *testing.T) {
-	if os.Getenv(noDesk) != "" {
+// For HTTP/2, and for whatever is uncommon, there is no fast path. All that holds with one holds there too.
+func TestEverythingHoldsWithoutAFastPath(t *testing.T) {
+	if os.Getenv(noFastPath) != "" {
 		return // we are there
 	}
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.timeout=5m")
-	cmd.Env = append(os.Environ(), noDesk+"=1")
+	cmd.Env = append(os.Environ(), noFastPath+"=1")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -63,7 +64,7 @@ type world struct {
 	gateway  *Gateway
 	follower *Follower
 	front    *httptest.Server // the gateway listener
-	desk     *httpkit.Desk    // of the last listener that has one
+	wire     *wire.Server     // of the last listener that has a fast path
 	admin    *httptest.Server
 	logs     *safeBuffer
 }
@@ -139,22 +140,24 @@ func newNode(t testing.TB, s *store.Store, counters *memory.Grid, change ...func
 	}
 	t.Cleanup(w.follower.Close)
 	registrations.Follow(w.follower)
-	w.front = w.listen(os.Getenv(noDesk) == "", w.gateway)
+	w.front = w.listen(os.Getenv(noFastPath) == "", w.gateway)
 	w.admin = httptest.NewServer(kong.New(kong.Options{Registry: registrations, Version: "test", Log: log}))
 	t.Cleanup(w.admin.Close)
 	return w
 }
 
 // listen starts a listener like the gateway's own.
-func (w *world) listen(withDesk bool, h http.Handler) *httptest.Server {
+func (w *world) listen(isFast bool, h http.Handler) *httptest.Server {
 	front := httptest.NewUnstartedServer(h)
-	l := httpkit.Calm(front.Listener)
-	if withDesk {
-		w.desk = httpkit.NewDesk(httpkit.Patience{Head: time.Minute, Idle: time.Minute}, w.gateway.Clerk)
-		l = w.desk.Listen(l)
+	front.Config.ConnState, front.Config.ConnContext = wire.GuardState, httpkit.ConnContext
+	if isFast {
+		w.wire = &wire.Server{Handlers: []wire.Handler{w.gateway.FastPath()}, HeadTimeout: time.Minute, IdleTimeout: time.Minute,
+			ConnContext: httpkit.ConnContext, Opened: w.gateway.Opened, Log: slog.New(slog.NewTextHandler(w.logs, nil))}
+		w.t.Cleanup(w.wire.Close)
+		front.Listener, front.Config.ConnState = w.wire.Listen(front.Listener), w.wire.ConnState
+	} else {
+		front.Listener = wire.Guard(front.Listener)
 	}
-	front.Listener = httpkit.RefuseAmbiguous(l)
-	front.Config.ConnState, front.Config.ConnContext = w.gateway.ConnState, httpkit.ConnContext
 	front.Start()
 	w.t.Cleanup(front.Close)
 	return front

@@ -17,6 +17,7 @@ import (
 
 	"github.com/freshet-io/freshet"
 	"github.com/freshet-io/freshet/internal/registry"
+	"github.com/freshet-io/freshet/internal/wire"
 )
 
 // Timeouts say how patient the gateway is with upstreams. A response under way may take as long as it likes: it may be
@@ -56,6 +57,12 @@ func newTransport(t Timeouts, barred registry.Barred) *http.Transport {
 	}
 }
 
+// newClient connects, and waits, as the transport does.
+func newClient(like *http.Transport) *wire.Client {
+	return &wire.Client{Dial: like.DialContext, Timeout: like.ResponseHeaderTimeout, IdleTimeout: idleTimeout, MaxIdle: maxIdlePerUpstream,
+		MaxHead: maxResponseHeader}
+}
+
 // upstream is where a route leads outside this process. Static once its proxy is made.
 type upstream struct {
 	gateway      *Gateway
@@ -88,7 +95,7 @@ func (u upstream) proxy() http.Handler {
 		Transport: u.gateway.standard,
 		ModifyResponse: func(resp *http.Response) error {
 			if resp.StatusCode < http.StatusContinue {
-				return errBadStatus
+				return wire.ErrBadStatus
 			}
 			return nil
 		},
@@ -101,15 +108,13 @@ func (u upstream) proxy() http.Handler {
 
 // ServeHTTP forwards a request.
 func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if u.scheme == "http" && isPlain(r) {
-		u.servePlain(w, r)
+	if u.scheme == "http" && canSend(r) {
+		c, err := u.send(r, nil)
+		u.pass(w, r, c, err)
 		return
 	}
 	u.standard.ServeHTTP(w, r)
 }
-
-// errBadStatus is about an answer whose status no server may send on.
-var errBadStatus = errors.New("the status of the answer is below 100")
 
 // quiet drops what the proxy says about bodies that break off: the client sees it, and upstreamFailed tells the rest.
 var quiet = log.New(io.Discard, "", 0)

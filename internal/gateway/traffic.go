@@ -1,12 +1,6 @@
 package gateway
 
-import (
-	"net"
-	"net/http"
-	"sync/atomic"
-
-	"github.com/freshet-io/freshet/internal/httpkit"
-)
+import "sync/atomic"
 
 // Traffic is what came to the gateway's listener, and what is under way.
 type Traffic struct {
@@ -32,13 +26,11 @@ func (g *Gateway) Traffic() Traffic {
 	return now
 }
 
-// ConnState is for the http.Server of the gateway's listener.
-func (g *Gateway) ConnState(conn net.Conn, state http.ConnState) {
-	httpkit.ConnState(conn, state)
-	switch state {
-	case http.StateNew:
-		g.traffic.accepted.Add(1)
-	case http.StateClosed, http.StateHijacked:
-		g.traffic.ended.Add(1)
+// Opened counts connections; see wire.Server.
+func (g *Gateway) Opened(delta int) {
+	if delta > 0 {
+		g.traffic.accepted.Add(int64(delta))
+	} else {
+		g.traffic.ended.Add(int64(-delta))
 	}
 }

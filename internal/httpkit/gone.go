@@ -6,7 +6,8 @@ import (
 	"net"
 	"net/http"
 	"syscall"
-	"time"
+
+	"github.com/freshet-io/freshet/internal/wire"
 )
 
 type connKey struct{}
@@ -20,21 +21,16 @@ func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 // later: a process that was stopped for a while finds requests in its sockets whose clients have long gone elsewhere, and
 // would act on them first. And it says so of clients that only have nothing more to say, and wait for the answer: those whose
 // request says that it is the connection's last. Where the connection cannot be asked, the context alone decides.
-func ClientGone(r *http.Request) bool { return isGone(r.Context(), r.Close) }
+func ClientGone(r *http.Request) bool { return IsGone(r.Context(), r.Close) }
 
-// ConnGone is ClientGone for a request at the desk. None of them is its connection's last, so whoever closes it has given up.
-func ConnGone(ctx context.Context) bool { return isGone(ctx, false) }
-
-func isGone(ctx context.Context, isLast bool) bool {
+// IsGone is ClientGone for a request that was not read by net/http, with the context of its connection.
+func IsGone(ctx context.Context, isLast bool) bool {
 	raw := SocketOf(ctx)
 	if raw == nil {
 		return ctx.Err() != nil
 	}
-	end := endOpen
-	if err := raw.Control(func(fd uintptr) { end = endOf(fd) }); err != nil {
-		return true // closed by ourselves
-	}
-	return end == endClosed || end == endThrough && !isLast || end == endOpen && ctx.Err() != nil
+	peer := wire.PeerOf(raw)
+	return peer == wire.PeerClosed || peer == wire.PeerThrough && !isLast || peer == wire.PeerOpen && ctx.Err() != nil
 }
 
 // SocketOf returns the socket of a request's connection, also below TLS, or nil if it cannot be asked.
@@ -56,15 +52,3 @@ func SocketOf(ctx context.Context) syscall.RawConn {
 	}
 	return raw
 }
-
-// end is what the other side's end of a connection is like.
-type end int
-
-const (
-	endOpen    end = iota
-	endThrough     // closed, right after it said something
-	endClosed
-)
-
-// throughWithin is how soon after its last word a client closes its end that has nothing more to say. Few give up so soon.
-const throughWithin = 200 * time.Millisecond

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"runtime/debug"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/rs/cors"
 
 	"github.com/freshet-io/freshet"
+	"github.com/freshet-io/freshet/internal/wire"
 )
 
 // Middleware wraps a handler.
@@ -31,20 +33,24 @@ func Recover(log *slog.Logger) Middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			defer func() {
-				v := recover()
-				if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-					panic(v) // net/http's own way to drop a connection
-				}
-				if v != nil {
-					log.Error("handler panicked", "method", r.Method, "path", SafePath(r.URL.Path), "panic", v, "stack", string(debug.Stack()))
-					// Not WriteError: it is logged already. What was written before the panic stays written.
-					SetErrorHeaders(w.Header(), nil)
-					WriteJSON(w, http.StatusInternalServerError, Body(nil))
+				if v := recover(); v != nil {
+					AnswerPanic(w, r, log, v)
 				}
 			}()
 			next.ServeHTTP(w, r)
 		})
 	}
+}
+
+// AnswerPanic answers a request whose handler panicked.
+func AnswerPanic(w http.ResponseWriter, r *http.Request, log *slog.Logger, v any) {
+	if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(v) // net/http's own way to drop a connection
+	}
+	log.Error("handler panicked", "method", r.Method, "path", SafePath(r.URL.Path), "panic", v, "stack", string(debug.Stack()))
+	// Not WriteError: it is logged already. What was written before the panic stays written.
+	SetErrorHeaders(w.Header(), nil)
+	WriteJSON(w, http.StatusInternalServerError, Body(nil))
 }
 
 // finishTimeout bounds what nobody may be waiting for any more.
@@ -184,16 +190,19 @@ func CORS() Middleware {
 	return c.Handler
 }
 
-// StrictTransport tells browsers to come by TLS only, for a year (RFC 6797).
+// StrictTransportHeader tells browsers to come by TLS only, for a year (RFC 6797).
+var StrictTransportHeader = http.Header{"Strict-Transport-Security": {"max-age=31536000"}}
+
+// StrictTransport puts StrictTransportHeader on every response.
 func StrictTransport(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header()["Strict-Transport-Security"] = []string{"max-age=31536000"}
+		maps.Copy(w.Header(), StrictTransportHeader)
 		next.ServeHTTP(w, r)
 	})
 }
 
 // MaxHeaderFields bounds the number of header fields; net/http bounds only their size.
-const MaxHeaderFields = 100
+const MaxHeaderFields = wire.MaxFields
 
 // LimitHeaders refuses requests with absurdly many header fields.
 func LimitHeaders(next http.Handler) http.Handler {

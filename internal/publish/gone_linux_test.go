@@ -32,10 +32,10 @@ func TestWhoClosesItsEndWithoutSayingSoHasGivenUp(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			s := serveDesk(t, true, publish.Options{})
-			s.router.begun, s.router.through = make(chan struct{}), make(chan struct{})
+			s := serve(t, true, publish.Options{})
+			held := s.router.hold()
 			for {
-				status, document := s.closeBehind(t, c.sent)
+				status, document := s.closeBehind(t, held, c.sent)
 				switch {
 				case !c.published && (status != http.StatusServiceUnavailable || document != `"new"`):
 					t.Errorf("answered %d, and the document is %s", status, document)
@@ -51,21 +51,21 @@ func TestWhoClosesItsEndWithoutSayingSoHasGivenUp(t *testing.T) {
 }
 
 // closeBehind sends a publication and closes its end. Before that is taken up, another one is published.
-func (s *deskServer) closeBehind(t *testing.T, sent string) (status int, document string) {
+func (s *fastServer) closeBehind(t *testing.T, held *hold, sent string) (status int, document string) {
 	t.Helper()
 	conn := dial(t, s)
 	if _, err := io.WriteString(conn, sent); err != nil {
 		t.Fatal(err)
 	}
-	<-s.router.begun
+	<-held.begun
 	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
-	topic := freshet.Topic{ID: deskTopic, Publisher: freshet.Publisher{Type: freshet.HTTPPost, Payload: freshet.Payload{Type: freshet.PayloadSnapshot}}}
+	topic := freshet.Topic{ID: fastTopic, Publisher: freshet.Publisher{Type: freshet.HTTPPost, Payload: freshet.Payload{Type: freshet.PayloadSnapshot}}}
 	if _, err := s.router.Router.Publish(t.Context(), &topic, router.Publication{Body: []byte(`"new"`)}); err != nil {
 		t.Fatal(err)
 	}
-	s.router.through <- struct{}{}
+	held.through <- struct{}{}
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		t.Fatal(err)

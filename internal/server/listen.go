@@ -15,6 +15,7 @@ import (
 	"github.com/freshet-io/freshet/internal/fanout"
 	"github.com/freshet-io/freshet/internal/httpkit"
 	"github.com/freshet-io/freshet/internal/settings"
+	"github.com/freshet-io/freshet/internal/wire"
 )
 
 // Limits of every listener. They bound what a client can hold without having sent a whole request, or without taking the
@@ -152,8 +153,9 @@ func (p *ports) attrs() []any {
 
 // web is an HTTP server on one port.
 type web struct {
-	http *http.Server
-	port *port
+	http  *http.Server
+	front *wire.Server // stands before it; nil for none
+	port  *port
 }
 
 // maxUpload is what is read of bodies on one HTTP/2 connection before anybody asks for it.
@@ -196,8 +198,15 @@ func (w *web) serve(failed chan<- error) {
 
 // drain stops accepting and waits for requests in flight; those that outlive ctx are cut.
 func (w *web) drain(ctx context.Context) error {
-	err := w.http.Shutdown(ctx)
+	shutdown := w.http.Shutdown
+	if w.front != nil {
+		shutdown = func(ctx context.Context) error { return w.front.Shutdown(ctx, w.http) }
+	}
+	err := shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
+		if w.front != nil {
+			w.front.Close()
+		}
 		_ = w.http.Close()
 		return fmt.Errorf("requests on the %s listener did not finish in time and were cut", w.port.name)
 	}

@@ -63,7 +63,7 @@ func Run(ctx context.Context, o Options) error {
 		r.parts = append(r.parts, string(role))
 	}
 	failed := make(chan error, 3) // one for each listener; nobody waits to send
-	stages := assemble(&o, edition, ports, r, failed)
+	stages := plan(&o, edition, ports, r, failed)
 	if err := stages.start(ctx); err != nil {
 		stop(stages, o.Log)
 		if ctx.Err() != nil {

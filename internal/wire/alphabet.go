@@ -90,8 +90,8 @@ func parseDigits(text string, most int) (n int64, ok bool) {
 	return n, true
 }
 
-// isHopByHop reports whether a header field speaks of one connection only.
-func isHopByHop(name string) bool {
+// IsHopByHop reports whether a header field speaks of one connection only.
+func IsHopByHop(name string) bool {
 	switch name {
 	case "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer",
 		"Transfer-Encoding", "Upgrade":

@@ -62,11 +62,10 @@ var errUnasked = errors.New("the upstream spoke before it was asked, or closed t
 
 var errLongHead = errors.New("the head of the response is too long")
 
-// Errors about responses that nobody may pass on.
-var (
-	errBadStatus = errors.New("the status of the response is below 100")
-	errSwitched  = errors.New("the upstream switched protocols without being asked")
-)
+// ErrBadStatus is about a response whose status no server may send on.
+var ErrBadStatus = errors.New("the status of the response is below 100")
+
+var errSwitched = errors.New("the upstream switched protocols without being asked")
 
 // Read is what the buffer reads through.
 func (c *ClientConn) Read(p []byte) (int, error) {
@@ -220,7 +219,7 @@ func (c *ClientConn) Response(r *http.Request, hint func(*http.Response)) (*http
 		case err != nil:
 			return nil, noEOF(err)
 		case resp.StatusCode < http.StatusContinue:
-			return nil, errBadStatus
+			return nil, ErrBadStatus
 		case resp.StatusCode == http.StatusSwitchingProtocols:
 			return nil, errSwitched
 		case resp.StatusCode >= http.StatusOK:

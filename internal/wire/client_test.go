@@ -245,7 +245,7 @@ func TestOtherResponsesAreReadByNetHTTP(t *testing.T) {
 	const hinted = "HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"
 	client, u := newClient(t), newUpstream(t, hinted, "HTTP/1.1 101 Switching Protocols\r\n\r\n", "HTTP/1.1 099 What\r\n\r\n")
 	var hints []string
-	for _, want := range []string{"ok", errSwitched.Error(), errBadStatus.Error()} {
+	for _, want := range []string{"ok", errSwitched.Error(), ErrBadStatus.Error()} {
 		c, err := client.Send(context.Background(), u.address, question, nil)
 		if err != nil {
 			t.Fatal(err)

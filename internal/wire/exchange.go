@@ -3,8 +3,10 @@ package wire
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -23,8 +25,9 @@ type Exchange struct {
 
 	isLastFunc func() bool // IsLast
 	response   ResponseWriter
-	isWriting  bool  // by way of response
-	failed     error // of a response that was written directly
+	isWriting  bool   // by way of response
+	buffer     []byte // for a response that is made without it
+	failed     error  // of such a response
 
 	http   http.Request
 	url    url.URL
@@ -114,6 +117,10 @@ func (x *Exchange) HTTP() *http.Request {
 	c := x.conn
 	if c.template == nil {
 		like := http.Request{RemoteAddr: c.RemoteAddr().String()}
+		if encrypted, ok := c.Conn.(*tls.Conn); ok {
+			state := encrypted.ConnectionState()
+			like.TLS = &state
+		}
 		c.template = like.WithContext(c.ctx)
 	}
 	x.http = *c.template
@@ -132,12 +139,22 @@ func (x *Exchange) Response() *ResponseWriter {
 	if !x.isWriting {
 		x.isWriting = true
 		x.response.Reset(x.conn, x.Method, x.isLastFunc)
+		if usual := x.conn.server.Header; len(usual) > 0 {
+			maps.Copy(x.response.Header(), usual)
+		}
 	}
 	return &x.response
 }
 
-// Reply sends a whole response that was made without the writer. It says Connection: close if IsLast says so.
+// Header is what a response should say that is made without the writer, unless it says otherwise.
+func (x *Exchange) Header() http.Header { return x.conn.server.Header }
+
+// Buffer returns an empty buffer for a response that is made without the writer.
+func (x *Exchange) Buffer() []byte { return x.buffer[:0] }
+
+// Reply sends a whole response that was made without the writer, in its Buffer. It should say Connection: close if IsLast does.
 func (x *Exchange) Reply(response []byte) {
+	x.buffer = kept(response)
 	if _, err := x.conn.Write(response); err != nil {
 		x.failed = err
 	}
@@ -158,8 +175,14 @@ func (x *Exchange) ReadBody(p []byte) (n int, err error) {
 	return n, err
 }
 
-// SetReadDeadline is until when a body may be read.
-func (x *Exchange) SetReadDeadline(t time.Time) { x.conn.wantRead(t) }
+// ReadFull reads so much of the body as fits into p. The client has so long to send it.
+func (x *Exchange) ReadFull(p []byte, timeout time.Duration) error {
+	if len(p) > x.end-x.start { // otherwise it is here
+		x.conn.wantRead(time.Now().Add(timeout))
+	}
+	_, err := io.ReadFull(body{x}, p)
+	return err
+}
 
 // body is the body of a request for handlers of net/http.
 type body struct{ x *Exchange }

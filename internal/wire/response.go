@@ -21,6 +21,16 @@ type Response struct {
 // Field is one header field.
 type Field struct{ Name, Value string }
 
+// Has reports whether there is a field with the name, written in the usual way.
+func (r *Response) Has(name string) bool {
+	for i := range r.Fields {
+		if r.Fields[i].Name == name {
+			return true
+		}
+	}
+	return false
+}
+
 // Parse understands the response at the beginning of what an upstream sent, and returns its length; 0 if it is anything but short.
 func (r *Response) Parse(sent []byte) int {
 	end := bytes.Index(sent, []byte("\r\n\r\n"))
@@ -82,7 +92,7 @@ func (r *Response) parseFields(lines string) (length int64, ok bool) {
 		case "Pragma":
 			return 0, false // net/http has its own idea of it
 		default:
-			if isHopByHop(f.Name) {
+			if IsHopByHop(f.Name) {
 				return 0, false
 			}
 		}

@@ -57,7 +57,7 @@ func FuzzResponse(f *testing.F) {
 			got[f.Name] = append(got[f.Name], f.Value)
 		}
 		for name := range resp.Header {
-			if isHopByHop(name) {
+			if IsHopByHop(name) {
 				delete(resp.Header, name)
 			}
 		}

@@ -20,6 +20,7 @@ type Server struct {
 	Handlers    []Handler     // asked in turn
 	HeadTimeout time.Duration // for the rest of a request's head, and for a connection's first request
 	IdleTimeout time.Duration // for the next request, and for a client to take something of a response
+	Header      http.Header   // what every response says unless its handler says otherwise
 	Log         *slog.Logger
 
 	// ConnContext makes the context of a connection's requests. Nil: they have no values but the local address.

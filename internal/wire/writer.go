@@ -107,7 +107,7 @@ func (w *ResponseWriter) appendHeader() {
 			w.declare(values)
 		}
 		if !strings.HasPrefix(name, http.TrailerPrefix) && isToken(name) {
-			w.head = AppendField(w.head, name, values)
+			w.head = AppendFields(w.head, name, values)
 		}
 	}
 }
@@ -240,7 +240,7 @@ func (w *ResponseWriter) endHead(p []byte, isEnd bool) {
 		if len(first) == 0 {
 			first = p
 		}
-		w.head = AppendField(w.head, "Content-Type", []string{http.DetectContentType(first)})
+		w.head = AppendField(w.head, "Content-Type", http.DetectContentType(first))
 	}
 	if w.closes = w.closes || w.isLast != nil && w.isLast(); w.closes {
 		w.head = append(w.head, "Connection: close\r\n"...)
@@ -254,13 +254,13 @@ func (w *ResponseWriter) endHead(p []byte, isEnd bool) {
 // appendTrailers ends a body in chunks.
 func (w *ResponseWriter) appendTrailers(b []byte) []byte {
 	for _, name := range w.trailers {
-		if isToken(name) && !isHopByHop(name) && name != "Content-Length" {
-			b = AppendField(b, name, w.header[name])
+		if isToken(name) && !IsHopByHop(name) && name != "Content-Length" {
+			b = AppendFields(b, name, w.header[name])
 		}
 	}
 	for name, values := range w.header {
 		if late, ok := strings.CutPrefix(name, http.TrailerPrefix); ok && isToken(late) {
-			b = AppendField(b, late, values)
+			b = AppendFields(b, late, values)
 		}
 	}
 	return append(b, "\r\n"...)
@@ -294,19 +294,24 @@ func AppendStatus(b []byte, status int) []byte {
 	return append(b, "\r\n"...)
 }
 
-// AppendField writes header fields with the same name.
-func AppendField(b []byte, name string, values []string) []byte {
+// AppendFields writes header fields with the same name.
+func AppendFields(b []byte, name string, values []string) []byte {
 	for _, v := range values {
-		// There is none, since each value was checked when it was read; this is for what is put in later.
-		if strings.IndexByte(v, '\n') >= 0 || strings.IndexByte(v, '\r') >= 0 {
-			v = lineBreaks.Replace(v)
-		}
-		b = append(b, name...)
-		b = append(b, ": "...)
-		b = append(b, v...)
-		b = append(b, "\r\n"...)
+		b = AppendField(b, name, v)
 	}
 	return b
+}
+
+// AppendField writes a header field.
+func AppendField(b []byte, name, value string) []byte {
+	// There is none, since each value was checked when it was read; this is for what is put in later.
+	if strings.IndexByte(value, '\n') >= 0 || strings.IndexByte(value, '\r') >= 0 {
+		value = lineBreaks.Replace(value)
+	}
+	b = append(b, name...)
+	b = append(b, ": "...)
+	b = append(b, value...)
+	return append(b, "\r\n"...)
 }
 
 var lineBreaks = strings.NewReplacer("\r", " ", "\n", " ")

@@ -4,18 +4,19 @@ import (
 	"errors"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"net/textproto"
-	"os"
 	"slices"
 	"strings"
+	"sync"
 
-	"github.com/freshet-io/freshet/internal/httpkit"
+	"github.com/freshet-io/freshet/internal/wire"
 )
 
-// isPlain reports whether a request can go straight to an upstream. Whatever needs more than a look goes the standard way.
-func isPlain(r *http.Request) bool {
+// canSend reports whether a request can be sent to an upstream by the client of wire: it has no body and may be repeated. That is most of the traffic,
+// and the standard proxy would copy each such request and hand it through two goroutines more, at twice the cost. Whatever needs more than a look goes
+// through that proxy.
+func canSend(r *http.Request) bool {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
 	default:
@@ -37,72 +38,74 @@ func isPlain(r *http.Request) bool {
 	return !strings.ContainsFunc(r.Host, func(c rune) bool { return c <= ' ' || c >= 0x7f })
 }
 
-func isTimeout(err error) bool {
-	e, ok := errors.AsType[net.Error](err)
-	return ok && e.Timeout()
+// requests are buffers in which requests to upstreams are written.
+var requests = sync.Pool{New: func() any { return new([]byte) }}
+
+// send sends a request, and waits until its response begins. A nil watcher means that the request's context ends when its client goes away.
+func (u *upstream) send(r *http.Request, client wire.Watcher) (*wire.ClientConn, error) {
+	buf := requests.Get().(*[]byte)
+	defer requests.Put(buf)
+	*buf = appendRequest((*buf)[:0], r, u)
+	return u.gateway.client.Send(r.Context(), u.address, *buf, client)
 }
 
-// servePlain forwards a plain request as the standard proxy would, but without a copy of it.
-func (u *upstream) servePlain(w http.ResponseWriter, r *http.Request) {
-	client := httpkit.Unwatch(r.Context())
-	defer client.Done()
-	c, err := u.gateway.straight.ask(r, u, client)
-	u.pass(w, r, c, err)
+// appendRequest writes a request as its upstream gets it, with the header in no order: net/http sorts it each time.
+func appendRequest(b []byte, r *http.Request, to *upstream) []byte {
+	path, prefix := to.target(r.URL)
+	b = append(b, r.Method...)
+	b = append(b, ' ')
+	b = append(b, to.path...)
+	b = append(b, path...)
+	if r.URL.RawQuery != "" || r.URL.ForceQuery {
+		b = append(b, '?')
+		b = append(b, r.URL.RawQuery...)
+	}
+	host := to.host
+	if to.preserveHost && r.Host != "" { // HTTP/1.0 may have none
+		host = r.Host
+	}
+	b = append(b, " HTTP/1.1\r\nHost: "...)
+	b = append(b, host...)
+	b = append(b, "\r\n"...)
+	for name, values := range r.Header {
+		if !wire.IsHopByHop(name) && !isForwarding(name) {
+			b = wire.AppendFields(b, name, values)
+		}
+	}
+	told := forwarding(r, prefix)
+	for i := range told {
+		if told[i] != "" {
+			b = wire.AppendField(b, forwardingNames[i], told[i])
+		}
+	}
+	b = wire.AppendFields(b, "Forwarded", forwarded(r))
+	b = wire.AppendFields(b, hopHeader, nextHop(r))
+	return append(b, "\r\n"...)
 }
 
-// pass passes on the answer that has begun on a connection, or says why there is none.
-func (u *upstream) pass(w http.ResponseWriter, r *http.Request, c *straightConn, err error) {
+// pass passes on the response that has begun on a connection, or says why there is none.
+func (u *upstream) pass(w http.ResponseWriter, r *http.Request, c *wire.ClientConn, err error) {
 	if err != nil {
 		u.gateway.upstreamFailed(w, r, u.host, err)
 		return
 	}
-	kept := false
-	defer func() { // where the answer breaks off, this ends in a panic
-		if !kept {
-			c.done(false)
+	isKept := false
+	defer func() { // where the response breaks off, this ends in a panic
+		if !isKept {
+			c.Done(false)
 		}
 	}()
-	if r.Method == http.MethodGet {
-		if status, length, ok := c.shortAnswer(w.Header()); ok {
-			w.WriteHeader(status)
-			c.passShort(w, length)
-			kept = true
-			c.done(true)
-			return
-		}
-	}
-	resp, err := c.answer(w, r)
+	resp, err := c.Response(r, func(resp *http.Response) { hint(w, resp) })
 	if err != nil {
-		err = c.cause(err)
-		u.gateway.upstreamFailed(w, r, u.host, err)
+		u.gateway.upstreamFailed(w, r, u.host, c.Cause(err))
 		return
 	}
 	passHeader(w.Header(), resp)
 	w.WriteHeader(resp.StatusCode)
-	passBody(w, resp, c.in.Buffered() > 0, func() {
-		kept = true
-		c.done(!resp.Close)
+	passBody(w, resp, c.HasMore(), func() {
+		isKept = true
+		c.Done(!resp.Close)
 	})
-}
-
-// answer reads the header of an answer, and passes on what comes before it. All of that has one limit.
-func (c *straightConn) answer(w http.ResponseWriter, r *http.Request) (*http.Response, error) {
-	for {
-		resp, err := http.ReadResponse(c.in, r)
-		switch {
-		case err != nil && c.late:
-			return nil, os.ErrDeadlineExceeded
-		case err != nil:
-			return nil, noEOF(err)
-		case resp.StatusCode < http.StatusContinue:
-			return nil, errBadStatus
-		case resp.StatusCode == http.StatusSwitchingProtocols:
-			return nil, errors.New("the upstream switched protocols without being asked")
-		case resp.StatusCode >= http.StatusOK:
-			return resp, c.headerRead()
-		}
-		hint(w, resp)
-	}
 }
 
 // hint passes on what an upstream says before its answer.
@@ -125,23 +128,13 @@ func passHeader(to http.Header, resp *http.Response) {
 		}
 	}
 	for name, values := range resp.Header {
-		if !isHopByHop(name) {
+		if !wire.IsHopByHop(name) {
 			to[name] = values
 		}
 	}
 	if len(resp.Trailer) > 0 {
 		to["Trailer"] = slices.Sorted(maps.Keys(resp.Trailer))
 	}
-}
-
-// isHopByHop reports whether a header speaks of one connection only.
-func isHopByHop(name string) bool {
-	switch name {
-	case "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer",
-		"Transfer-Encoding", "Upgrade":
-		return true
-	}
-	return false
 }
 
 // passBody copies a body, and the trailers behind it. It says so when it has read all of it, before the client has: the

@@ -22,7 +22,7 @@ func TestCachesHearNoticesBeforeThoseWhoAskThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ports.close()
-	stages := assemble(&Options{Settings: s, Log: quiet}, freshet.Edition{}, ports, &readiness{}, nil)
+	stages := plan(&Options{Settings: s, Log: quiet}, freshet.Edition{}, ports, &readiness{}, nil)
 	at := func(p part) int {
 		i := slices.IndexFunc(stages.all, func(s stage) bool { return s.name == string(p) })
 		if i < 0 {

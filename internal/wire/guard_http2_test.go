@@ -1,4 +1,4 @@
-package httpkit
+package wire
 
 import (
 	"io"
@@ -10,22 +10,19 @@ import (
 	"time"
 )
 
-// TestHTTP2ConnectionsShareNothingUnguarded: of a connection that speaks HTTP/2 the library reads frames in one goroutine, tells
+// TestHTTP2ConnectionsShareNothingUnguarded: of a connection that speaks HTTP/2 net/http reads frames in one goroutine, tells
 // states in another, and runs handlers in many. The race detector sees what they share.
 func TestHTTP2ConnectionsShareNothingUnguarded(t *testing.T) {
 	for name, listen := range map[string]func(net.Listener) net.Listener{
-		"heads": RefuseAmbiguous,
-		"desk": func(l net.Listener) net.Listener {
-			desk := NewDesk(Patience{Head: time.Minute, Idle: time.Minute}, func(c *DeskConn) Clerk { return &testClerk{conn: c} })
-			return RefuseAmbiguous(desk.Listen(Calm(l)))
+		"guard": Guard,
+		"server": func(l net.Listener) net.Listener {
+			s := &Server{Handlers: []Handler{handlerFunc(byPath)}, HeadTimeout: time.Minute, IdleTimeout: time.Minute}
+			return s.Listen(l)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if Left(r.Context()) != nil {
-					t.Error("something was left")
-				}
-				// The library tells that a connection is idle when the last frame is written. What it writes later would order that
+			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				// net/http tells that a connection is idle when the last frame is written. What it writes later would order that
 				// before the next read; so this frame is too long to wait in its buffer, and is alone.
 				_ = http.NewResponseController(w).Flush()
 				_, _ = w.Write(make([]byte, 4<<10))
@@ -33,7 +30,7 @@ func TestHTTP2ConnectionsShareNothingUnguarded(t *testing.T) {
 			s.Config.Protocols = new(http.Protocols)
 			s.Config.Protocols.SetHTTP1(true)
 			s.Config.Protocols.SetUnencryptedHTTP2(true)
-			s.Config.ConnState, s.Config.ConnContext = ConnState, ConnContext
+			s.Config.ConnState = GuardState
 			s.Listener = listen(s.Listener)
 			s.Start()
 			defer s.Close()

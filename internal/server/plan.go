@@ -16,7 +16,7 @@ import (
 	"github.com/freshet-io/freshet/internal/wire"
 )
 
-// assemble plans the parts and returns them in the order in which they start.
+// plan plans the parts and returns them in the order in which they start.
 //
 // Start: admin listener (so that probes are answered while the rest comes up), then what everything stands on, then
 // the public listeners, and ready at the very end.
@@ -27,7 +27,7 @@ import (
 //     below it;
 //   - then the parts, each before what it stands on;
 //   - the admin listener last, so that probes and metrics show the whole drain.
-func assemble(o *Options, edition freshet.Edition, p *ports, r *readiness, failed chan<- error) *stages {
+func plan(o *Options, edition freshet.Edition, p *ports, r *readiness, failed chan<- error) *stages {
 	parts := &parts{settings: &o.Settings, version: o.Version, node: o.node, edition: edition, ports: p, log: o.Log, health: r,
 		streams: httpkit.NewStreams(o.bounds.streamRoom)}
 	parts.openBudget(os.DirFS("/"))
@@ -36,7 +36,7 @@ func assemble(o *Options, edition freshet.Edition, p *ports, r *readiness, faile
 	guarded := guardAdmin(p.admin.Addr(), o.Settings.Admin.Token, adminHandler(r, metrics, &parts.administration, o.Log))
 	admin := newWeb(p.admin, httpkit.Chain(guarded, httpkit.DrainBodies, httpkit.TimeBodies(o.bounds.body)), parts.streams,
 		httpkit.StreamLimits{Stall: o.bounds.stall}, o.Log)
-	p.admin.Listener, admin.http.ConnState = httpkit.RefuseAmbiguous(p.admin.Listener), httpkit.ConnState
+	p.admin.Listener, admin.http.ConnState = wire.Guard(p.admin.Listener), wire.GuardState
 	public := &public{parts: parts, ports: p, stall: o.bounds.stall, body: o.bounds.body, withoutFastPath: o.withoutFastPath, failed: failed}
 
 	all := []stage{{
@@ -124,8 +124,7 @@ type public struct {
 
 	// Owned by the stage.
 	webs []*web
-	desk *httpkit.Desk // of the gateway's listener; nil without one
-	tls  *tls.Config   // nil for plain HTTP
+	tls  *tls.Config // nil for plain HTTP
 }
 
 func (p *public) serve(context.Context) error {
@@ -137,24 +136,17 @@ func (p *public) serve(context.Context) error {
 		p.tls = certificate.config()
 	}
 	if p.ports.gateway != nil {
-		addresses := p.parts.newAddressLimit()
-		p.ports.gateway.Listener = p.gatewayListener(addresses)
-		door := newWeb(p.ports.gateway, p.parts.gateway, p.parts.streams,
-			httpkit.StreamLimits{Stall: p.stall, Enter: addresses.Enter}, p.parts.log)
-		door.http.ConnState = p.parts.gateway.ConnState
-		p.webs = append(p.webs, door)
+		p.webs = append(p.webs, p.gatewayWeb())
 	}
 	if p.ports.subscriber != nil {
-		var connState func(net.Conn, http.ConnState)
-		p.ports.subscriber.Listener, connState = p.subscriberListener(p.ports.subscriber.Listener)
+		p.ports.subscriber.Listener = p.subscriberListener(p.ports.subscriber.Listener)
 		w := newWeb(p.ports.subscriber, httpkit.TimeBodies(p.body)(p.parts.subscriber), p.parts.streams,
 			httpkit.StreamLimits{Stall: p.parts.settings.Subscriber.WriteTimeout, Enter: p.parts.addresses.Enter}, p.parts.log)
-		w.http.ConnState = connState
+		w.http.ConnState = wire.GuardState
 		p.webs = append(p.webs, w)
 	}
 	for _, w := range p.webs {
 		if p.tls != nil {
-			w.port.Listener = httpkit.Secure(w.port.Listener, p.tls.Clone(), readHeaderTimeout, p.parts.log.With("listener", w.port.name))
 			w.http.Handler = httpkit.StrictTransport(w.http.Handler)
 		}
 		w.serve(p.failed)
@@ -162,33 +154,43 @@ func (p *public) serve(context.Context) error {
 	return nil
 }
 
-// gatewayListener is what lies between the gateway and its socket.
-func (p *public) gatewayListener(addresses *wire.AddressLimit) net.Listener {
+// gatewayWeb is the gateway's listener, with the fast paths of publications and of registered APIs in front of net/http.
+func (p *public) gatewayWeb() *web {
+	addresses := p.parts.newAddressLimit()
+	w := newWeb(p.ports.gateway, p.parts.gateway, p.parts.streams, httpkit.StreamLimits{Stall: p.stall, Enter: addresses.Enter}, p.parts.log)
+	bound := addresses.Listen(p.ports.gateway.Listener)
 	if p.withoutFastPath {
-		return httpkit.RefuseAmbiguous(addresses.Listen(p.ports.gateway.Listener))
+		p.ports.gateway.Listener, w.http.ConnState = wire.Guard(bound), wire.GuardState
+		return w
 	}
-	bound := httpkit.Calm(addresses.Listen(p.ports.gateway.Listener))
-	if p.tls != nil {
-		return bound
-	}
-	var clerks []func(*httpkit.DeskConn) httpkit.Clerk
+	w.front = &wire.Server{HeadTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, Log: p.parts.log, ConnContext: httpkit.ConnContext,
+		Opened: p.parts.gateway.Opened}
 	if p.parts.publisher != nil {
-		clerks = append(clerks, p.parts.publisher.Clerk(p.parts.gateway.Door("publish", "v1")))
+		w.front.Handlers = append(w.front.Handlers, p.parts.publisher.FastPath(p.parts.gateway.Bypass("publish", "v1")))
 	}
-	clerks = append(clerks, p.parts.gateway.Clerk)
-	p.desk = httpkit.NewDesk(httpkit.Patience{Head: readHeaderTimeout, Idle: idleTimeout}, clerks...)
-	return httpkit.RefuseAmbiguous(p.desk.Listen(bound))
+	w.front.Handlers = append(w.front.Handlers, p.parts.gateway.FastPath())
+	if p.tls != nil {
+		bound = p.secure(bound, "gateway")
+		w.front.Header = httpkit.StrictTransportHeader
+	}
+	p.ports.gateway.Listener, w.http.ConnState = w.front.Listen(bound), w.front.ConnState
+	return w
 }
 
-// subscriberListener is what lies between the subscriber interface and its socket, and what the HTTP library must tell of connections.
-func (p *public) subscriberListener(bound net.Listener) (net.Listener, func(net.Conn, http.ConnState)) {
+// secure returns a listener with TLS.
+func (p *public) secure(l net.Listener, name string) net.Listener {
+	return wire.Secure(l, p.tls.Clone(), readHeaderTimeout, p.parts.log.With("listener", name))
+}
+
+// subscriberListener is what lies between the subscriber interface and its socket.
+func (p *public) subscriberListener(bound net.Listener) net.Listener {
 	switch {
 	case p.tls != nil:
-		return p.parts.addresses.Listen(bound), httpkit.ConnState
+		return wire.Guard(p.secure(p.parts.addresses.Listen(bound), "subscriber"))
 	case p.withoutFastPath:
-		return wire.Guard(p.parts.addresses.Listen(bound)), wire.GuardState
+		return wire.Guard(p.parts.addresses.Listen(bound))
 	}
-	return p.parts.fanout.Listen(bound, p.parts.subscriber), wire.GuardState
+	return p.parts.fanout.Listen(bound, p.parts.subscriber)
 }
 
 // drain ends everything at the same time, so that one listener's slow requests do not use up another's time, and
@@ -197,9 +199,6 @@ func (p *public) drain(ctx context.Context) error {
 	var ends []func(context.Context) error
 	for _, w := range p.webs {
 		ends = append(ends, w.drain)
-	}
-	if p.desk != nil {
-		ends = append(ends, p.desk.Close)
 	}
 	if p.ports.subscriber != nil {
 		ends = append(ends, p.parts.subscriber.Drain)

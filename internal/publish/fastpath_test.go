@@ -20,41 +20,51 @@ import (
 	"github.com/freshet-io/freshet/internal/httpkit"
 	"github.com/freshet-io/freshet/internal/publish"
 	"github.com/freshet-io/freshet/internal/router"
+	"github.com/freshet-io/freshet/internal/wire"
 )
 
 const (
-	deskTopic  = "0f8fad5b-d9cb-469f-a165-70867728950e"
-	deskPoller = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
+	fastTopic  = "0f8fad5b-d9cb-469f-a165-70867728950e"
+	fastPoller = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
 )
 
-// testDoor lets everybody in, and counts them.
-type testDoor struct {
+// testBypass lets everybody in, and counts them.
+type testBypass struct {
 	shut    atomic.Bool
 	entered atomic.Int64
 	left    atomic.Int64
 }
 
-func (d *testDoor) Enter(path string) (string, bool) {
-	if d.shut.Load() {
+func (b *testBypass) Enter(path string) (string, bool) {
+	if b.shut.Load() {
 		return "", false
 	}
-	d.entered.Add(1)
+	b.entered.Add(1)
 	return strings.TrimPrefix(path, "/publish/v1"), true
 }
 
-func (d *testDoor) Leave() { d.left.Add(1) }
+func (b *testBypass) Leave() { b.left.Add(1) }
 
 // slowRouter makes publications wait until they are let through.
 type slowRouter struct {
 	*router.Router
-	begun   chan struct{}
-	through chan struct{}
+	held atomic.Pointer[hold]
+}
+
+// hold is how publications wait.
+type hold struct{ begun, through chan struct{} }
+
+// hold makes publications wait from now on.
+func (r *slowRouter) hold() *hold {
+	h := &hold{make(chan struct{}), make(chan struct{})}
+	r.held.Store(h)
+	return h
 }
 
 func (r *slowRouter) Publish(ctx context.Context, topic *freshet.Topic, p router.Publication) (router.Outcome, error) {
-	if r.begun != nil {
-		r.begun <- struct{}{}
-		<-r.through
+	if h := r.held.Load(); h != nil {
+		h.begun <- struct{}{}
+		<-h.through
 	}
 	if strings.Contains(string(p.Body), "panic") {
 		panic("as the test asked")
@@ -62,34 +72,34 @@ func (r *slowRouter) Publish(ctx context.Context, topic *freshet.Topic, p router
 	return r.Router.Publish(ctx, topic, p)
 }
 
-// deskServer is a publishing API on a real listener.
-type deskServer struct {
+// fastServer is a publishing API on a real listener.
+type fastServer struct {
 	address string
-	door    testDoor
+	bypass  testBypass
 	router  *slowRouter
-	desk    *httpkit.Desk
+	wire    *wire.Server
 	http    *http.Server
-	library atomic.Int64 // requests that did not stay at the desk
+	library atomic.Int64 // requests that left the fast path
 }
 
-func serveDesk(t *testing.T, withDesk bool, o publish.Options) *deskServer {
+func serve(t *testing.T, isFast bool, o publish.Options) *fastServer {
 	t.Helper()
-	if !withDesk {
-		return serveAt(t, o, nil)
+	if !isFast {
+		return serveFor(t, o, 0)
 	}
-	return serveAt(t, o, &httpkit.Patience{Head: time.Minute, Idle: time.Minute})
+	return serveFor(t, o, time.Minute)
 }
 
-// serveAt serves with a desk that has so much patience, or without one.
-func serveAt(t *testing.T, o publish.Options, desk *httpkit.Patience) *deskServer {
+// serveFor serves with a fast path that waits so long for the next request, or without one.
+func serveFor(t *testing.T, o publish.Options, idle time.Duration) *fastServer {
 	t.Helper()
 	g := memory.New(memory.Options{})
 	t.Cleanup(func() { g.Close() })
-	s := &deskServer{router: &slowRouter{Router: router.New(g, router.Options{})}}
+	s := &fastServer{router: &slowRouter{Router: router.New(g, router.Options{})}}
 	t.Cleanup(func() { s.router.Close() })
 	known := fakeCatalog{
-		deskTopic:  {ID: deskTopic, Publisher: freshet.Publisher{Type: freshet.HTTPPost, Payload: freshet.Payload{Type: freshet.PayloadSnapshot}}},
-		deskPoller: {ID: deskPoller, Publisher: freshet.Publisher{Type: freshet.HTTPPoller}},
+		fastTopic:  {ID: fastTopic, Publisher: freshet.Publisher{Type: freshet.HTTPPost, Payload: freshet.Payload{Type: freshet.PayloadSnapshot}}},
+		fastPoller: {ID: fastPoller, Publisher: freshet.Publisher{Type: freshet.HTTPPoller}},
 	}
 	api, err := publish.New(slog.New(slog.DiscardHandler), known, s.router, o)
 	if err != nil {
@@ -100,9 +110,13 @@ func serveAt(t *testing.T, o publish.Options, desk *httpkit.Patience) *deskServe
 		t.Fatal(err)
 	}
 	s.address = l.Addr().String()
-	if desk != nil {
-		s.desk = httpkit.NewDesk(*desk, api.Clerk(&s.door))
-		l = s.desk.Listen(l)
+	if idle > 0 {
+		s.wire = &wire.Server{Handlers: []wire.Handler{api.FastPath(&s.bypass)}, HeadTimeout: time.Minute, IdleTimeout: idle,
+			ConnContext: httpkit.ConnContext, Log: slog.New(slog.DiscardHandler)}
+		t.Cleanup(s.wire.Close)
+		l = s.wire.Listen(l)
+	} else {
+		l = wire.Guard(l)
 	}
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
@@ -118,12 +132,15 @@ func serveAt(t *testing.T, o publish.Options, desk *httpkit.Patience) *deskServe
 		Protocols:         &protocols,
 		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug),
 	}
+	if s.wire != nil {
+		s.http.ConnState = s.wire.ConnState
+	}
 	go s.http.Serve(l)
 	t.Cleanup(func() { s.http.Close() })
 	return s
 }
 
-func dial(t *testing.T, s *deskServer) net.Conn {
+func dial(t *testing.T, s *fastServer) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", s.address)
 	if err != nil {
@@ -136,13 +153,13 @@ func dial(t *testing.T, s *deskServer) net.Conn {
 
 // post is a plain publication; the fields are added to those that it must have.
 func post(body string, fields ...string) string {
-	head := "POST /publish/v1/topics/" + deskTopic + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nX-Sd-Publisher-Key: good\r\n"
+	head := "POST /publish/v1/topics/" + fastTopic + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nX-Sd-Publisher-Key: good\r\n"
 	return fmt.Sprintf("%s%sContent-Length: %d\r\n\r\n%s", head, strings.Join(append(fields, ""), "\r\n"), len(body), body)
 }
 
 // answers sends a text and returns all that comes back: status, headers in order, whether that was the last word, and body. What
 // differs every time is left out. It hangs up when it has as many answers as it asked for: who hangs up earlier has given up.
-func answers(t *testing.T, s *deskServer, sent string, asked int) string {
+func answers(t *testing.T, s *fastServer, sent string, asked int) string {
 	t.Helper()
 	conn := dial(t, s)
 	_, _ = io.WriteString(conn, sent) // it may be refused before all was sent
@@ -172,8 +189,8 @@ func answers(t *testing.T, s *deskServer, sent string, asked int) string {
 	}
 }
 
-// deskCases are requests as they come over the wire, and whether the desk is expected to take them.
-var deskCases = []struct {
+// fastCases are requests as they come over the wire, and whether the fast path is expected to take them.
+var fastCases = []struct {
 	name  string
 	sent  string
 	taken bool
@@ -184,7 +201,7 @@ var deskCases = []struct {
 	{"with a charset", strings.Replace(post(`1`), "json\r", "json; charset=utf-8\r", 1), true},
 	{"not JSON", post(`{"a":`), true},
 	{"a long one", post(`"` + strings.Repeat("x", 60_000) + `"`), true},
-	{"too long for the desk", post(`"` + strings.Repeat("x", 80_000) + `"`), false},
+	{"too long for the fast path", post(`"` + strings.Repeat("x", 80_000) + `"`), false},
 	{"too long", post(`"` + strings.Repeat("x", 300_000) + `"`), false},
 	{"one that makes us panic", post(`"panic"`), true},
 	{"half a body", post(`{"a":1}`)[:len(post(`{"a":1}`))-2], true},
@@ -193,11 +210,11 @@ var deskCases = []struct {
 	{"a wrong key", strings.Replace(post(`1`), "good", "bad", 1), false},
 	{"no key", strings.Replace(post(`1`), "X-Sd-Publisher-Key", "X-Sd-Other", 1), false},
 	{"two keys", post(`1`, "X-Sd-Publisher-Key: good"), false},
-	{"another topic", strings.Replace(post(`1`), deskTopic, "11111111-d9cb-469f-a165-70867728950e", 1), false},
-	{"a poller's topic", strings.Replace(post(`1`), deskTopic, deskPoller, 1), false},
-	{"no topic", strings.Replace(post(`1`), deskTopic, "", 1), false},
-	{"a longer path", strings.Replace(post(`1`), deskTopic, deskTopic+"/x", 1), false},
-	{"a query", strings.Replace(post(`1`), deskTopic, deskTopic+"?x=1", 1), false},
+	{"another topic", strings.Replace(post(`1`), fastTopic, "11111111-d9cb-469f-a165-70867728950e", 1), false},
+	{"a poller's topic", strings.Replace(post(`1`), fastTopic, fastPoller, 1), false},
+	{"no topic", strings.Replace(post(`1`), fastTopic, "", 1), false},
+	{"a longer path", strings.Replace(post(`1`), fastTopic, fastTopic+"/x", 1), false},
+	{"a query", strings.Replace(post(`1`), fastTopic, fastTopic+"?x=1", 1), false},
 	{"an encoded path", strings.Replace(post(`1`), "topics", "%74opics", 1), false},
 	{"a whole URL", strings.Replace(post(`1`), "/publish", "http://localhost/publish", 1), false},
 	{"another media type", strings.Replace(post(`1`), "application/json", "text/plain", 1), false},
@@ -225,27 +242,27 @@ var deskCases = []struct {
 	{"nothing", "", false},
 }
 
-// Whatever comes, with the desk and without it the answers are the same to the byte.
-func TestTheDeskAnswersAsTheLibraryDoes(t *testing.T) {
-	for _, c := range deskCases {
+// Whatever comes, with the fast path and without it the answers are the same to the byte.
+func TestTheFastPathAnswersAsTheLibraryDoes(t *testing.T) {
+	for _, c := range fastCases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			o := publish.Options{MaxBody: 200_000, Counter: &minuteCounter{}}
-			desk := serveDesk(t, true, o)
+			fast := serve(t, true, o)
 			o.Counter = &minuteCounter{}
-			plain := serveDesk(t, false, o)
+			library := serve(t, false, o)
 			asked := strings.Count(c.sent, " HTTP/1.")
 			if strings.HasPrefix(c.name, "half") {
 				asked = 0
 			}
-			got, want := answers(t, desk, c.sent, asked), answers(t, plain, c.sent, asked)
+			got, want := answers(t, fast, c.sent, asked), answers(t, library, c.sent, asked)
 			if got != want {
-				t.Errorf("the desk answers\n%s\nthe library\n%s", got, want)
+				t.Errorf("the fast path answers\n%s\nthe library\n%s", got, want)
 			}
-			if c.taken && desk.library.Load() > 0 {
-				t.Error("the desk has not taken it")
+			if c.taken && fast.library.Load() > 0 {
+				t.Error("the fast path has not taken it")
 			}
-			if entered, left := desk.door.entered.Load(), desk.door.left.Load(); entered != left {
+			if entered, left := fast.bypass.entered.Load(), fast.bypass.left.Load(); entered != left {
 				t.Errorf("%d entered and %d left", entered, left)
 			}
 		})
@@ -262,24 +279,24 @@ func (q tight) Reserve(_ context.Context, before, after int) (func(error), error
 	return func(error) {}, nil
 }
 
-func TestTheDeskRefusesWhatIsOverTheQuotaAsTheLibraryDoes(t *testing.T) {
+func TestTheFastPathRefusesWhatIsOverTheQuotaAsTheLibraryDoes(t *testing.T) {
 	o := publish.Options{Quota: func(*catalog.Grant) router.Quota { return tight(7) }}
-	desk, plain := serveDesk(t, true, o), serveDesk(t, false, o)
+	fast, library := serve(t, true, o), serve(t, false, o)
 	for sent, status := range map[string]string{post(`{"a":1}`): "HTTP/1.1 204", post(`{"a":10}`): "HTTP/1.1 507"} {
-		got, want := answers(t, desk, sent, 1), answers(t, plain, sent, 1)
+		got, want := answers(t, fast, sent, 1), answers(t, library, sent, 1)
 		if got != want || !strings.HasPrefix(got, status) || status == "HTTP/1.1 507" && !strings.Contains(got, "quota document_bytes is 7") {
-			t.Errorf("the desk answers\n%s\nthe library\n%s", got, want)
+			t.Errorf("the fast path answers\n%s\nthe library\n%s", got, want)
 		}
 	}
-	if desk.library.Load() > 0 {
-		t.Error("the desk has not taken it")
+	if fast.library.Load() > 0 {
+		t.Error("the fast path has not taken it")
 	}
 }
 
 // A publication is the same however it is cut.
-func TestTheDeskTakesWhatComesInPieces(t *testing.T) {
+func TestTheFastPathTakesWhatComesInPieces(t *testing.T) {
 	sent := post(`{"a":1}`)
-	s := serveDesk(t, true, publish.Options{})
+	s := serve(t, true, publish.Options{})
 	for i := 1; i < len(sent); i++ {
 		conn := dial(t, s)
 		for _, part := range []string{sent[:i], sent[i:]} {
@@ -296,8 +313,8 @@ func TestTheDeskTakesWhatComesInPieces(t *testing.T) {
 }
 
 // One connection may bring publications, then something else, then publications again.
-func TestAConnectionLeavesTheDeskWithWhatItBrings(t *testing.T) {
-	s := serveDesk(t, true, publish.Options{})
+func TestAConnectionLeavesTheFastPathWithWhatItBrings(t *testing.T) {
+	s := serve(t, true, publish.Options{})
 	conn := dial(t, s)
 	r := bufio.NewReader(conn)
 	for i, c := range []struct {
@@ -328,9 +345,9 @@ func TestAConnectionLeavesTheDeskWithWhatItBrings(t *testing.T) {
 	}
 }
 
-// While the door is shut, and from the first request that finds it so, everything is the library's.
-func TestTheDeskHeedsTheDoor(t *testing.T) {
-	s := serveDesk(t, true, publish.Options{})
+// While the bypass is shut, and from the first request that finds it so, everything is the library's.
+func TestTheFastPathHeedsTheBypass(t *testing.T) {
+	s := serve(t, true, publish.Options{})
 	conn := dial(t, s)
 	r := bufio.NewReader(conn)
 	publishOn := func() {
@@ -343,7 +360,7 @@ func TestTheDeskHeedsTheDoor(t *testing.T) {
 		}
 	}
 	publishOn()
-	s.door.shut.Store(true)
+	s.bypass.shut.Store(true)
 	publishOn()
 	if n := s.library.Load(); n != 1 {
 		t.Errorf("the library had %d", n)
@@ -351,8 +368,8 @@ func TestTheDeskHeedsTheDoor(t *testing.T) {
 }
 
 // What was begun when the service ends is answered; who waits with nothing under way is let go; who comes later is served by the library.
-func TestTheDeskClosesBehindWhatIsUnderWay(t *testing.T) {
-	s := serveDesk(t, true, publish.Options{})
+func TestTheFastPathClosesBehindWhatIsUnderWay(t *testing.T) {
+	s := serve(t, true, publish.Options{})
 	idle, busy := dial(t, s), dial(t, s)
 	if _, err := io.WriteString(idle, post(`1`)); err != nil {
 		t.Fatal(err)
@@ -361,60 +378,48 @@ func TestTheDeskClosesBehindWhatIsUnderWay(t *testing.T) {
 	if _, err := http.ReadResponse(idleAnswers, nil); err != nil {
 		t.Fatal(err)
 	}
-	s.router.begun, s.router.through = make(chan struct{}), make(chan struct{})
+	held := s.router.hold()
 	if _, err := io.WriteString(busy, post(`2`)); err != nil {
 		t.Fatal(err)
 	}
-	<-s.router.begun
-	ended := make(chan error, 2)
-	go func() { ended <- s.desk.Close(t.Context()) }()
+	<-held.begun
+	ended := make(chan error, 1)
+	go func() { ended <- s.wire.Shutdown(t.Context(), s.http) }()
 	if b, err := idleAnswers.ReadByte(); err != io.EOF {
 		t.Errorf("who waits gets %v, %v", b, err)
 	}
-	go func() { ended <- s.http.Shutdown(t.Context()) }() // closes connections in which it sees nothing under way
-	select {
-	case err := <-ended:
-		if err != nil {
-			t.Error(err)
-		}
-		// It was the library, which knows nothing of the other one; or else the next lines fail.
-		ended <- nil
-	case <-time.After(10 * time.Millisecond):
-	}
-	s.router.through <- struct{}{}
+	held.through <- struct{}{}
 	resp, err := http.ReadResponse(bufio.NewReader(busy), nil)
 	if err != nil || resp.StatusCode != http.StatusNoContent || !resp.Close {
 		t.Errorf("what was under way: %v %v", resp, err)
 	}
-	for range 2 {
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 
-// A desk does not wait longer than it may.
-func TestTheDeskGivesUpOnWhatTakesTooLong(t *testing.T) {
-	s := serveDesk(t, true, publish.Options{})
-	s.router.begun, s.router.through = make(chan struct{}), make(chan struct{})
+// A server does not wait longer than it may.
+func TestTheFastPathGivesUpOnWhatTakesTooLong(t *testing.T) {
+	s := serve(t, true, publish.Options{})
+	held := s.router.hold()
 	if _, err := io.WriteString(dial(t, s), post(`1`)); err != nil {
 		t.Fatal(err)
 	}
-	<-s.router.begun
+	<-held.begun
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.desk.Close(over); err == nil {
+	if err := s.wire.Shutdown(over, s.http); err == nil {
 		t.Error("it says that all was answered")
 	}
-	close(s.router.through)
-	if err := s.desk.Close(t.Context()); err != nil {
+	close(held.through)
+	if err := s.wire.Shutdown(t.Context(), s.http); err != nil {
 		t.Error(err)
 	}
 }
 
 // A client that sends a part of its body and no more is answered, and let go.
-func TestTheDeskDoesNotWaitForABodyWithoutEnd(t *testing.T) {
-	s := serveDesk(t, true, publish.Options{BodyTimeout: time.Millisecond})
+func TestTheFastPathDoesNotWaitForABodyWithoutEnd(t *testing.T) {
+	s := serve(t, true, publish.Options{BodyTimeout: time.Millisecond})
 	conn := dial(t, s)
 	sent := post(`{"a":1}`)
 	if _, err := io.WriteString(conn, sent[:len(sent)-3]); err != nil {
@@ -433,14 +438,14 @@ func TestTheDeskDoesNotWaitForABodyWithoutEnd(t *testing.T) {
 	}
 }
 
-func TestHTTP2PassesTheDesk(t *testing.T) {
-	s := serveDesk(t, true, publish.Options{})
+func TestHTTP2PassesTheFastPath(t *testing.T) {
+	s := serve(t, true, publish.Options{})
 	var only http.Protocols
 	only.SetUnencryptedHTTP2(true)
 	transport := &http.Transport{Protocols: &only}
 	defer transport.CloseIdleConnections()
 	for range 2 {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.address+"/publish/v1/topics/"+deskTopic, strings.NewReader(`{"a":1}`))
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.address+"/publish/v1/topics/"+fastTopic, strings.NewReader(`{"a":1}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -454,8 +459,8 @@ func TestHTTP2PassesTheDesk(t *testing.T) {
 }
 
 // A publisher that says nothing more is let go.
-func TestTheDeskLetsGoOfWhoIsSilent(t *testing.T) {
-	s := serveAt(t, publish.Options{}, &httpkit.Patience{Head: time.Minute, Idle: time.Millisecond})
+func TestTheFastPathLetsGoOfWhoIsSilent(t *testing.T) {
+	s := serveFor(t, publish.Options{}, time.Millisecond)
 	conn := dial(t, s)
 	if _, err := io.WriteString(conn, post(`1`)); err != nil {
 		t.Fatal(err)

@@ -53,7 +53,7 @@ func (c *publisherConn) post(body string) int {
 	return resp.StatusCode
 }
 
-// Publications that come on one connection pass nothing but the desk, until there is something to pass.
+// Publications that come on one connection meet nothing but the fast path, until there is something to meet.
 func TestPluginsHoldForConnectionsThatArePublishingAlready(t *testing.T) {
 	r := run(t, nil)
 	c := dialPublisher(t, r)
