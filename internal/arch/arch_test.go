@@ -23,7 +23,7 @@ var layers = []struct {
 	packages []string
 }{
 	{"nouns", []string{"."}},
-	{"codecs", []string{"internal/jsonpatch", "internal/sse", "internal/histogram", "internal/plain"}},
+	{"codecs", []string{"internal/jsonpatch", "internal/sse", "internal/histogram"}},
 	{"system", []string{"internal/wire", "internal/memory", "internal/loglimit", "internal/keyfile"}},
 	{"client", []string{"client", "internal/screen", "examples"}},
 	{"embedded servers", []string{"internal/grid/natsserver"}},

@@ -61,23 +61,6 @@ func (p Proxies) contain(addr netip.Addr) bool {
 	return slices.ContainsFunc(p, func(network netip.Prefix) bool { return network.Contains(addr) })
 }
 
-// BelieveProxies replaces the remote address of requests that come from a trusted proxy by the client's that it
-// forwards.
-func BelieveProxies(trusted []netip.Prefix) Middleware {
-	return func(next http.Handler) http.Handler {
-		if len(trusted) == 0 {
-			return next
-		}
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if client, ok := Proxies(trusted).Trust(r); ok && client != r.RemoteAddr {
-				r = r.WithContext(r.Context()) // a copy: the server still needs the original
-				r.RemoteAddr = client
-			}
-			next.ServeHTTP(w, r)
-		})
-	}
-}
-
 // forwardedFor walks from the nearest hop outwards and stops at what it cannot read.
 func forwardedFor(headers []string, isTrusted func(netip.Addr) bool) (client netip.Addr, found bool) {
 	hops := strings.Split(strings.Join(headers, ","), ",")

@@ -72,9 +72,6 @@ func isAll(text string, class uint8) bool {
 	return true
 }
 
-// isName reports whether the text is a name of a header field that every reader takes for the same.
-func isName(text string) bool { return text != "" && isAll(text, inName) }
-
 // parseDigits reads a number without a sign and without zeros before it.
 func parseDigits(text string, most int) (n int64, ok bool) {
 	if text == "" || len(text) > most || text[0] == '0' && len(text) > 1 {
