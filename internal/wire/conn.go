@@ -132,6 +132,9 @@ func (c *conn) ask() Outcome {
 	return Pass
 }
 
+// stubSize is how much net/http waits for before it takes something behind a request for another one.
+const stubSize = 4
+
 // receiveHead waits for a request, and reads until its head is whole. isOver says that there is none, and what is to be done with the connection.
 func (c *conn) receiveHead() (o Outcome, isOver bool) {
 	if c.x == nil || c.x.isEmpty() {
@@ -144,7 +147,8 @@ func (c *conn) receiveHead() (o Outcome, isOver bool) {
 		if x.isEmpty() { // there were empty lines only
 			return c.receiveHead()
 		}
-		if !isPlausible(x.unread()) || !x.makeRoom() {
+		isStub := c.hasServed && len(x.unread()) < stubSize
+		if !isStub && !isPlausible(x.unread()) || !x.makeRoom() {
 			return Pass, true
 		}
 		if c.hasServed && !isWaiting {
@@ -153,7 +157,7 @@ func (c *conn) receiveHead() (o Outcome, isOver bool) {
 		n, err := c.Read(x.in[x.end:])
 		x.end += n
 		switch {
-		case errors.Is(err, os.ErrDeadlineExceeded):
+		case errors.Is(err, os.ErrDeadlineExceeded), err != nil && isStub:
 			return Done, true
 		case err != nil:
 			return Pass, true // net/http knows what to say to half a request

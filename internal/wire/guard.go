@@ -128,6 +128,9 @@ func (r *requests) read(conn writeCloser, p []byte) (int, error) {
 	}
 	var n int
 	var err error
+	for r.isBetween() && bytes.HasPrefix(r.held, emptyLine) {
+		r.held = r.held[len(emptyLine):] // as fill does
+	}
 	isHeld := len(r.held) > 0
 	if isHeld {
 		n = copy(p, r.held)
