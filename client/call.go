@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// call is one request and what its answer may be.
+// call is one request.
 type call struct {
 	method     string
 	url        string // whole
@@ -24,22 +24,22 @@ type call struct {
 	anonymous  bool   // goes without the token
 }
 
-// answer is an answer in the 200s.
-type answer struct {
+// response is a response in the 200s, or that nothing changed.
+type response struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
 const (
-	maxAnswer  = 64 << 20         // bytes
-	maxWait    = 30 * time.Second // longer waits are the caller's to decide on
-	firstPause = 200 * time.Millisecond
+	maxResponse = 64 << 20         // bytes
+	maxWait     = 30 * time.Second // longer waits are the caller's to decide on
+	firstPause  = 200 * time.Millisecond
 )
 
 // do makes the call, and makes it again where that is safe: after silence if repeating does no harm, and after "come back
 // later" in any case, because then nothing was done.
-func (c *Client) do(ctx context.Context, k *call) (*answer, error) {
+func (c *Client) do(ctx context.Context, k *call) (*response, error) {
 	for attempt := 0; ; attempt++ {
 		a, err := c.attempt(ctx, k)
 		if err == nil || ctx.Err() != nil || attempt >= c.retries {
@@ -73,7 +73,7 @@ func pauseBefore(k *call, err error, attempt int) (time.Duration, bool) {
 	return 0, false
 }
 
-func (c *Client) attempt(ctx context.Context, k *call) (*answer, error) {
+func (c *Client) attempt(ctx context.Context, k *call) (*response, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.callTimeout, fmt.Errorf("no answer within %v", c.callTimeout))
 	defer cancel()
 	var body io.Reader
@@ -98,16 +98,16 @@ func (c *Client) attempt(ctx context.Context, k *call) (*answer, error) {
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode/100 != 2 && resp.StatusCode != http.StatusNotModified {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what there is of it has to do
-		return nil, answerError(resp, text)
+		return nil, responseError(resp, text)
 	}
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse+1))
 	if err != nil {
 		return nil, unreachable(k.at, orCause(ctx, err))
 	}
-	if len(text) > maxAnswer {
-		return nil, fmt.Errorf("client: the answer is larger than %d bytes", maxAnswer)
+	if len(text) > maxResponse {
+		return nil, fmt.Errorf("client: the answer is larger than %d bytes", maxResponse)
 	}
-	return &answer{status: resp.StatusCode, header: resp.Header, body: text}, nil
+	return &response{status: resp.StatusCode, header: resp.Header, body: text}, nil
 }
 
 // manage makes a call to the management API. in and out may be nil.

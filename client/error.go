@@ -100,9 +100,9 @@ func unreachable(base string, err error) error {
 
 const maxErrorBody = 64 << 10
 
-// answerError reads an error in the dialect of the management and publishing APIs, {"message", "errors"}, or of the gateway's
+// responseError reads an error in the dialect of the management and publishing APIs, {"message", "errors"}, or of the gateway's
 // administration, which has a member for each field at fault.
-func answerError(resp *http.Response, body []byte) *Error {
+func responseError(resp *http.Response, body []byte) *Error {
 	e := &Error{Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header.Get("Retry-After"))}
 	var known struct {
 		Message string               `json:"message"`

@@ -28,12 +28,12 @@ const (
 // one loop at a time may range over its events.
 type Stream struct {
 	// Static after Client.Stream.
-	client *Client
-	target string
-	opts   SubscribeOptions
+	client     *Client
+	topicOrURL string
+	opts       SubscribeOptions
 
 	busy atomic.Bool
-	now  atomic.Pointer[held]
+	now  atomic.Pointer[replica]
 
 	// Owned by the loop that ranges over the events.
 	retry   time.Duration // what the server wants
@@ -41,8 +41,8 @@ type Stream struct {
 	greeted bool          // it has answered as a stream once
 }
 
-// held is what a subscriber holds: a document and its place in the topic's history.
-type held struct {
+// replica is what a subscriber has: a document and its place in the topic's history.
+type replica struct {
 	doc *jsonpatch.Document // nil while there is none
 	id  string
 }
@@ -53,8 +53,8 @@ func (c *Client) Stream(topicOrURL string, o SubscribeOptions) *Stream {
 	if o.Silence <= 0 {
 		o.Silence = defaultSilence
 	}
-	s := &Stream{client: c, target: topicOrURL, opts: o, retry: firstRetry}
-	s.now.Store(&held{})
+	s := &Stream{client: c, topicOrURL: topicOrURL, opts: o, retry: firstRetry}
+	s.now.Store(&replica{})
 	return s
 }
 
@@ -155,7 +155,7 @@ func (s *Stream) hopeless(err error) bool {
 var errNoStream = errors.New("the answer is no event stream; is this the address of the subscriber interface?")
 
 func (s *Stream) prepare() (at source, sign *signer, err error) {
-	if at, err = s.client.locate(s.target); err != nil {
+	if at, err = s.client.locate(s.topicOrURL); err != nil {
 		return at, nil, err
 	}
 	if s.opts.SignatureKey != "" {
@@ -166,7 +166,7 @@ func (s *Stream) prepare() (at source, sign *signer, err error) {
 	if s.opts.LastEventID == "" || s.LastEventID() != "" {
 		return at, sign, nil
 	}
-	h := &held{id: s.opts.LastEventID}
+	h := &replica{id: s.opts.LastEventID}
 	if s.opts.Document != nil {
 		if h.doc, err = jsonpatch.Parse(append([]byte(nil), s.opts.Document...), jsonpatch.Limits{}); err != nil {
 			return at, nil, fmt.Errorf("client: Document: %w", err)
@@ -178,7 +178,7 @@ func (s *Stream) prepare() (at source, sign *signer, err error) {
 	return at, sign, nil
 }
 
-// request asks for everything after what is held.
+// request asks for everything after what the client has.
 func (s *Stream) request(ctx context.Context, at source, sign *signer) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.url, nil)
 	if err != nil {
@@ -251,7 +251,7 @@ func (s *Stream) connect(ctx context.Context, at source, sign *signer, yield fun
 func checkStream(resp *http.Response) error {
 	if resp.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what there is of it has to do
-		return answerError(resp, text)
+		return responseError(resp, text)
 	}
 	if mediaType, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || mediaType != sse.ContentType {
 		return errNoStream
@@ -288,7 +288,7 @@ func (s *Stream) follow(events *sse.Reader, yield func(Event) bool) (received bo
 	}
 }
 
-// take brings what is held up to date. Events of kinds that nobody knows yet have an empty Kind.
+// take brings the replica up to date. Events of kinds that nobody knows yet have an empty Kind.
 func (s *Stream) take(raw sse.Event) (Event, error) {
 	e := Event{ID: raw.ID, Data: raw.Data}
 	was := s.now.Load()
@@ -314,19 +314,19 @@ func (s *Stream) take(raw sse.Event) (Event, error) {
 	default:
 		return Event{}, nil
 	}
-	s.now.Store(&held{doc: doc, id: raw.ID})
+	s.now.Store(&replica{doc: doc, id: raw.ID})
 	e.Document = doc.Bytes()
 	return e, nil
 }
 
 // lost forgets the place, so that the next connection begins with a snapshot.
 func (s *Stream) lost(err error) error {
-	s.now.Store(&held{doc: s.now.Load().doc})
+	s.now.Store(&replica{doc: s.now.Load().doc})
 	return err
 }
 
 // failure reads an error. Those that end the stream say when to come back; a polled topic that is over its quota goes on.
-func (s *Stream) failure(e Event, was *held, ends bool) (Event, error) {
+func (s *Stream) failure(e Event, was *replica, ends bool) (Event, error) {
 	var f StreamError
 	if err := json.Unmarshal(e.Data, &f); err != nil || f.Code == 0 {
 		return Event{}, fmt.Errorf("an error event cannot be read: %s", e.Data)
