@@ -31,12 +31,12 @@ func serveOrigin() error {
 		if err != nil {
 			return err
 		}
-		go answer(conn)
+		go serve(conn)
 	}
 }
 
-// answer reads requests no further than it must: to their empty line, looking for a condition.
-func answer(conn net.Conn) {
+// serve reads requests no further than it must: to their empty line, looking for a condition.
+func serve(conn net.Conn) {
 	defer conn.Close()
 	r := bufio.NewReader(conn)
 	for {

@@ -65,7 +65,7 @@ func run(args []string, out io.Writer) error {
 	if *asJSON {
 		return json.NewEncoder(out).Encode(struct {
 			Input input
-			Plan  answer
+			Plan  estimate
 		}{in, plan})
 	}
 	return plan.print(out, &in)

@@ -65,8 +65,8 @@ type bound struct {
 	Of       string // what there is of it, for people
 }
 
-// answer is what an installation needs.
-type answer struct {
+// estimate is what an installation needs.
+type estimate struct {
 	PublicationsPerSecond float64
 	DeliveriesPerSecond   float64
 	HeartbeatsPerSecond   float64
@@ -119,12 +119,12 @@ func (in *input) validate() error {
 
 // plan adds nodes until every resource suffices. It searches because nodes cost work themselves: each follows every topic that
 // one of its subscribers wants.
-func (in *input) plan() (answer, error) {
+func (in *input) plan() (estimate, error) {
 	if err := in.validate(); err != nil {
-		return answer{}, err
+		return estimate{}, err
 	}
 	w := &in.Load
-	r := answer{PublicationsPerSecond: w.Topics * w.ChangesPerMinute / 60}
+	r := estimate{PublicationsPerSecond: w.Topics * w.ChangesPerMinute / 60}
 	r.DeliveriesPerSecond = w.Subscribers * w.ChangesPerMinute / 60
 	r.HeartbeatsPerSecond = w.Subscribers / w.Heartbeat.Seconds() * silence(w)
 	r.ConnectsPerSecond = w.Subscribers / w.Session.Seconds()
@@ -140,7 +140,7 @@ func (in *input) plan() (answer, error) {
 			break
 		}
 		if nodes = math.Max(need, nodes+1); nodes > 1e6 {
-			return answer{}, fmt.Errorf("no number of such nodes suffices: following the topics alone is too much for one; take larger ones, or split the topics over installations")
+			return estimate{}, fmt.Errorf("no number of such nodes suffices: following the topics alone is too much for one; take larger ones, or split the topics over installations")
 		}
 	}
 	in.finish(&r, nodes)
@@ -160,7 +160,7 @@ func (w *load) followed(nodes float64) float64 {
 }
 
 // cpu is the work of a region's node in cores, if it has its share of everything.
-func (in *input) cpu(r *answer, nodes float64) float64 {
+func (in *input) cpu(r *estimate, nodes float64) float64 {
 	f, w := &in.Figures, &in.Load
 	share := w.Regions * nodes
 	writes := (r.DeliveriesPerSecond + r.HeartbeatsPerSecond) / share
@@ -176,7 +176,7 @@ func (in *input) memoryGB(nodes float64) float64 {
 }
 
 // gbps is what leaves a node.
-func (in *input) gbps(r *answer, nodes float64) float64 {
+func (in *input) gbps(r *estimate, nodes float64) float64 {
 	w := &in.Load
 	bytes := r.DeliveriesPerSecond*(w.PatchBytes/w.Compression+eventOverhead+packetOverhead) +
 		r.HeartbeatsPerSecond*(heartbeatBytes+packetOverhead) +
@@ -185,7 +185,7 @@ func (in *input) gbps(r *answer, nodes float64) float64 {
 }
 
 // bounds asks each resource how many nodes it wants, given that there are as many as now.
-func (in *input) bounds(r *answer, nodes float64) []bound {
+func (in *input) bounds(r *estimate, nodes float64) []bound {
 	m := &in.Machine
 	free := 1 - m.Headroom
 	more := func(used, has float64) float64 { return math.Ceil(nodes*used/(has*free) - 1e-9) }
@@ -200,7 +200,7 @@ func (in *input) bounds(r *answer, nodes float64) []bound {
 // hoursPerMonth is the mean.
 const hoursPerMonth = 730.5
 
-func (in *input) finish(r *answer, nodes float64) {
+func (in *input) finish(r *estimate, nodes float64) {
 	w, m, f := &in.Load, &in.Machine, &in.Figures
 	r.SubscriberNodes = nodes + 1 // one may be gone, for a failure or an upgrade
 	r.PerNode = w.Subscribers / w.Regions / r.SubscriberNodes

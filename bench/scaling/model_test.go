@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func mustPlan(t *testing.T, change func(*input)) answer {
+func mustPlan(t *testing.T, change func(*input)) estimate {
 	t.Helper()
 	in := defaults()
 	change(&in)

@@ -9,7 +9,7 @@ import (
 )
 
 // print shows the plan to a person, with what decided it.
-func (r *answer) print(out io.Writer, in *input) error {
+func (r *estimate) print(out io.Writer, in *input) error {
 	var b strings.Builder
 	line := func(label, format string, args ...any) {
 		fmt.Fprintf(&b, "  %-26s "+format+"\n", append([]any{label}, args...)...)
