@@ -37,7 +37,7 @@ type trail struct {
 	end      uint32 // the node after the old children; 0 if there is no old container
 	closing  uint32 // where the old container's closing bracket stands
 	missed   uint32 // children in a row that nothing was found for
-	begun    int    // where in the text the last such element began
+	began    int    // where in the text the last such element began
 	before   int    // bytes taken over before it
 }
 
@@ -181,7 +181,7 @@ func (p *parser) takeOver(f *frame) bool {
 
 // alike reports whether the last element that was not taken over whole was at least in good part.
 func (p *parser) alike(f *frame) bool {
-	return (p.copied-f.before)*4 >= p.pos-f.begun
+	return (p.copied-f.before)*4 >= p.pos-f.began
 }
 
 // A sighting is the best candidate for where an array goes on.
@@ -221,7 +221,7 @@ func (p *parser) look(f *frame, best *sighting, m mark, n int) {
 // take consumes the expected old element as the one that the next element of the array resembles.
 func (p *parser) take(f *frame) place {
 	f.missed++
-	f.begun, f.before = p.pos, p.copied
+	f.began, f.before = p.pos, p.copied
 	if f.expected.at >= f.end {
 		return none
 	}

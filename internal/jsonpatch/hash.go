@@ -65,8 +65,8 @@ func hashMember(key, value uint64) uint64 {
 func addElement(sum uint64, child uint32) uint64 { return (sum ^ uint64(child)) * mulC }
 func addMember(sum uint64, member uint32) uint64 { return sum + uint64(member) }
 
-// shorten returns the part of a hash that nodes keep. Half is enough, since it is never trusted, and tapes are kept for long.
-func shorten(hash uint64) uint32 { return uint32(hash >> 32) }
+// truncate returns the part of a hash that nodes keep. Half is enough, since it is never trusted, and tapes are kept for long.
+func truncate(hash uint64) uint32 { return uint32(hash >> 32) }
 
 func hashContainer(kind Kind, sum uint64, children uint32) uint64 {
 	seed := seedArray
@@ -81,14 +81,14 @@ func rehash(d *Document) uint32 {
 	root := d.node(place{})
 	switch root.kind() {
 	case Array, Object:
-		return shorten(rehashContainer(d, root))
+		return truncate(rehashContainer(d, root))
 	case String:
-		return shorten(hashString(d.text[1:len(d.text)-1], root.escaped()))
+		return truncate(hashString(d.text[1:len(d.text)-1], root.escaped()))
 	case Number:
 		_, n, _ := scanNumber(d.text, 0)
-		return shorten(hashNumber(d.text, n))
+		return truncate(hashNumber(d.text, n))
 	default:
-		return shorten(literals[literalIndex(d.text)])
+		return truncate(literals[literalIndex(d.text)])
 	}
 }
 

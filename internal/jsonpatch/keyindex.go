@@ -43,13 +43,13 @@ func (x *keyIndex) add(hash uint64, p place) {
 	for x.slots[i].at != (place{}) {
 		i = (i + 1) & uint64(len(x.slots)-1)
 	}
-	x.slots[i] = keySlot{shorten(hash), p}
+	x.slots[i] = keySlot{truncate(hash), p}
 }
 
 // find returns the place under this hash that match confirms.
 func (x *keyIndex) find(hash uint64, match func(place) bool) (place, bool) {
 	for i := hash >> x.shift; x.slots[i].at != (place{}); i = (i + 1) & uint64(len(x.slots)-1) {
-		if x.slots[i].hash == shorten(hash) && match(x.slots[i].at) {
+		if x.slots[i].hash == truncate(hash) && match(x.slots[i].at) {
 			return x.slots[i].at, true
 		}
 	}

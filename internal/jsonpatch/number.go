@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// A short is a number that fits machine words: ± mantissa × 10^exponent, the mantissa without trailing zeros.
-type short struct {
+// smallNumber is a number that fits machine words: ± mantissa × 10^exponent, the mantissa without trailing zeros.
+type smallNumber struct {
 	mantissa uint64
 	exponent int64
 	negative uint64 // 0 or 1
@@ -18,9 +18,9 @@ const (
 	exponentDigits = 9
 )
 
-// scanNumber returns the end of the number at pos, and the number if it is short. If the text there is no number, ok is false
+// scanNumber returns the end of the number at pos, and the number if it is small. If the text there is no number, ok is false
 // and end is the position of the byte that does not fit.
-func scanNumber(text []byte, pos int) (end int, n short, ok bool) {
+func scanNumber(text []byte, pos int) (end int, n smallNumber, ok bool) {
 	if text[pos] == '-' {
 		n.negative = 1
 		pos++
@@ -88,7 +88,7 @@ func scanExponent(text []byte, pos int) (end int, value int64, ok bool) {
 }
 
 // normalize takes trailing zeros off the mantissa, and everything off zero.
-func (n *short) normalize() {
+func (n *smallNumber) normalize() {
 	if n.mantissa == 0 {
 		n.exponent, n.negative = 0, 0
 		return
@@ -99,8 +99,8 @@ func (n *short) normalize() {
 	}
 }
 
-// hashNumber hashes a valid number, which is also given as a short if it is one, by its value.
-func hashNumber(text []byte, n short) uint64 {
+// hashNumber hashes a valid number, which is also given as a smallNumber if it is one, by its value.
+func hashNumber(text []byte, n smallNumber) uint64 {
 	if n.fits {
 		return hashDecimal(n.mantissa, n.exponent, n.negative)
 	}
@@ -109,8 +109,8 @@ func hashNumber(text []byte, n short) uint64 {
 	if len(d.digits) > mantissaDigits || len(d.exponent) > 18 {
 		return hashLong(d)
 	}
-	// It is short but for zeros, or for an exponent that other spellings of it do not have.
-	n = short{}
+	// It is small but for zeros, or for an exponent that other spellings of it do not have.
+	n = smallNumber{}
 	n.mantissa, _ = strconv.ParseUint(string(d.digits), 10, 64)
 	n.exponent, _ = strconv.ParseInt(string(d.exponent), 10, 64)
 	if d.negative {
@@ -119,7 +119,7 @@ func hashNumber(text []byte, n short) uint64 {
 	return hashDecimal(n.mantissa, n.exponent, n.negative)
 }
 
-// hashLong hashes a number that is not short in any spelling.
+// hashLong hashes a number that is not small in any spelling.
 func hashLong(d decimal) uint64 {
 	h := fold(hashText(d.digits), hashText(d.exponent)^seedNumber)
 	if d.negative {

@@ -77,14 +77,14 @@ func (p *parser) document(prev *Document, src []byte, limits Limits) (*Document,
 	}
 	if p.spaced {
 		p.compacted = true
-		short := compact(text)
-		if prev != nil && bytes.Equal(prev.text, short) {
+		compacted := compact(text)
+		if prev != nil && bytes.Equal(prev.text, compacted) {
 			return prev, nil
 		}
-		if len(short) > limits.bytes() {
+		if len(compacted) > limits.bytes() {
 			return nil, newSyntaxError(src, 0, "document longer than "+strconv.Itoa(limits.bytes())+" bytes")
 		}
-		ok = p.start(prev, short)
+		ok = p.start(prev, compacted)
 	}
 	if !ok {
 		return nil, p.syntaxError(src, text, lead)
@@ -249,7 +249,7 @@ func (p *parser) value(key, flags uint32, old place) bool {
 		hash = hashText(content)
 		flags |= uint32(String)
 	case c-'0' <= 9 || c == '-':
-		var n short
+		var n smallNumber
 		if p.pos, n, ok = scanNumber(p.text, p.pos); !ok {
 			return p.unexpected("in a number")
 		}
@@ -271,16 +271,16 @@ func (p *parser) value(key, flags uint32, old place) bool {
 
 // leaf puts a value without children, which ends at pos, on the tape.
 func (p *parser) leaf(hash uint64, size, key, info uint32) {
-	short := shorten(hash)
+	truncated := truncate(hash)
 	if len(p.frames) > 0 {
 		f := &p.frames[len(p.frames)-1]
 		f.count++
-		short = p.cover(f, hash, uint32(p.pos)-size, key, info)
+		truncated = p.cover(f, hash, uint32(p.pos)-size, key, info)
 	}
 	// The fields are written one by one, here and elsewhere: copying a whole record that was just put together makes the
 	// processor wait for its parts.
 	n := p.node()
-	n.hash, n.size, n.span, n.key, n.info = short, size, 1, key, info
+	n.hash, n.size, n.span, n.key, n.info = truncated, size, 1, key, info
 }
 
 // node adds a node to the tape, for the caller to fill.
@@ -305,13 +305,13 @@ func (p *parser) moreTape() []node {
 // covers its key.
 func (p *parser) cover(f *frame, hash uint64, pos, key, info uint32) uint32 {
 	if f.info&kindMask != uint32(Object) {
-		short := shorten(hash)
-		f.sum = addElement(f.sum, short)
-		return short
+		truncated := truncate(hash)
+		f.sum = addElement(f.sum, truncated)
+		return truncated
 	}
-	short := shorten(hashMember(hashString(p.text[pos-key+1:pos-2], info&flagKeyEscaped != 0), hash))
-	f.sum = addMember(f.sum, short)
-	return short
+	truncated := truncate(hashMember(hashString(p.text[pos-key+1:pos-2], info&flagKeyEscaped != 0), hash))
+	f.sum = addMember(f.sum, truncated)
+	return truncated
 }
 
 // open begins a container.
@@ -351,12 +351,12 @@ var closing = [...]byte{Array: ']', Object: '}'}
 func (p *parser) close(f *frame) bool {
 	p.pos++
 	hash := hashContainer(Kind(f.info&kindMask), f.sum, f.count)
-	short, depth := shorten(hash), len(p.frames)-1
+	truncated, depth := truncate(hash), len(p.frames)-1
 	if depth > 0 {
-		short = p.cover(&p.frames[depth-1], hash, f.start, f.key, f.info)
+		truncated = p.cover(&p.frames[depth-1], hash, f.start, f.key, f.info)
 	}
 	n := &p.tape[f.at]
-	n.hash, n.size, n.span = short, uint32(p.pos)-f.start, uint32(len(p.tape))-f.at
+	n.hash, n.size, n.span = truncated, uint32(p.pos)-f.start, uint32(len(p.tape))-f.at
 	n.key, n.info = f.key, f.info|f.count<<infoBits
 	if f.unproven && f.count > 1 && !p.distinct(f) {
 		return false

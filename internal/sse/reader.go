@@ -17,10 +17,10 @@ const readBuffer = 32 << 10 // bytes; larger events are put together from severa
 // A Reader takes a stream apart again. It reads what servers send today: lines end with LF or CRLF, and a lone CR is
 // part of its line. It is not safe for concurrent use.
 type Reader struct {
-	src   *bufio.Reader
-	limit int    // bytes of one line, and of the data of one event
-	line  []byte // reused for lines longer than the buffer
-	begun bool   // the byte order mark, if there was one, is behind us
+	src     *bufio.Reader
+	limit   int    // bytes of one line, and of the data of one event
+	line    []byte // reused for lines longer than the buffer
+	started bool   // the byte order mark, if there was one, is behind us
 }
 
 // NewReader returns a reader of events of at most limit bytes.
@@ -109,8 +109,8 @@ func (r *Reader) next() ([]byte, error) {
 		return nil, err
 	}
 	line = bytes.TrimSuffix(line[:len(line)-1], []byte("\r"))
-	if !r.begun {
-		r.begun = true
+	if !r.started {
+		r.started = true
 		line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
 	}
 	return line, nil
