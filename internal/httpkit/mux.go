@@ -23,9 +23,9 @@ func JSONMux(log *slog.Logger, mux *http.ServeMux) http.Handler {
 			mux.ServeHTTP(w, r)
 			return
 		}
-		refusal := &refusal{header: http.Header{}}
-		mux.ServeHTTP(refusal, r)
-		if allow := refusal.header.Get("Allow"); allow != "" {
+		recorder := &headerRecorder{header: http.Header{}}
+		mux.ServeHTTP(recorder, r)
+		if allow := recorder.header.Get("Allow"); allow != "" {
 			w.Header().Set("Allow", allow)
 			WriteError(w, r, log, freshet.Errorf(freshet.MethodNotAllowed, "%s is not possible here; allowed: %s", safeMethod(r), allow))
 			return
@@ -40,12 +40,12 @@ func isClean(escaped string) bool {
 	return escaped == "/" || (strings.HasPrefix(escaped, "/") && path.Clean(escaped) == strings.TrimSuffix(escaped, "/"))
 }
 
-// refusal swallows the plain-text answer of a ServeMux and keeps its headers.
-type refusal struct{ header http.Header }
+// headerRecorder discards the text of the response of a ServeMux and keeps its headers.
+type headerRecorder struct{ header http.Header }
 
-func (f *refusal) Header() http.Header         { return f.header }
-func (f *refusal) Write(b []byte) (int, error) { return len(b), nil }
-func (f *refusal) WriteHeader(int)             {}
+func (f *headerRecorder) Header() http.Header         { return f.header }
+func (f *headerRecorder) Write(b []byte) (int, error) { return len(b), nil }
+func (f *headerRecorder) WriteHeader(int)             {}
 
 // safeMethod keeps an invented method from filling the answer.
 func safeMethod(r *http.Request) string {

@@ -22,21 +22,21 @@ type syntax[T any] struct {
 	format      func(T) string
 }
 
-// refusal says why a text is not accepted, to be read after the name of the setting.
-type refusal struct {
+// valueError says why a text is not accepted, to be read after the name of the setting.
+type valueError struct {
 	must  string // "must be …"
 	given string // the part at fault, when it is not the whole text
 	whole bool   // must is the whole message: repeating what was given adds nothing
 }
 
-func (r *refusal) Error() string { return r.must }
+func (r *valueError) Error() string { return r.must }
 
 func must(format string, args ...any) error {
-	return &refusal{must: "must " + fmt.Sprintf(format, args...)}
+	return &valueError{must: "must " + fmt.Sprintf(format, args...)}
 }
 
 func refuse(format string, args ...any) error {
-	return &refusal{must: fmt.Sprintf(format, args...), whole: true}
+	return &valueError{must: fmt.Sprintf(format, args...), whole: true}
 }
 
 // text accepts any non-empty text.
@@ -265,7 +265,7 @@ func parseList[T comparable](text string, element syntax[T]) ([]T, error) {
 		}
 		v, err := element.parse(part)
 		if err != nil {
-			return nil, &refusal{must: "must be a list of " + strings.TrimPrefix(element.valid, "one of "), given: part}
+			return nil, &valueError{must: "must be a list of " + strings.TrimPrefix(element.valid, "one of "), given: part}
 		}
 		if !seen[v] {
 			seen[v] = true

@@ -391,9 +391,9 @@ func bind[T any](at func(*Settings) *T, s syntax[T]) value {
 	}
 }
 
-// complaint turns the refusal of a text into what is shown about it.
+// complaint turns the error about a text into what is shown about it.
 func (e *Entry) complaint(text string, err error) string {
-	r, ok := errors.AsType[*refusal](err)
+	r, ok := errors.AsType[*valueError](err)
 	if !ok || r.whole || e.Privacy != Open {
 		return err.Error()
 	}
