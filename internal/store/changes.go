@@ -15,6 +15,9 @@ const (
 	SubjectUser  SubjectKind = "user"
 	SubjectApp   SubjectKind = "app"
 	SubjectTopic SubjectKind = "topic"
+
+	// everything is what the database itself writes down for those who changed something and did not say what (migration 8).
+	everything SubjectKind = "everything"
 )
 
 // Subject is what a change is about. A change of a user may have taken its apps and their topics along, a change of an app
@@ -86,8 +89,12 @@ func (s *Store) ChangesSince(ctx context.Context, at ChangeCursor) (Changes, err
 	}
 	found := Changes{Next: at}
 	for _, c := range read[1:] {
+		found.All = found.All || c.Kind == everything
 		found.List = append(found.List, c.Change)
 		found.Next.revision, found.Next.mark = c.Revision, c.mark
+	}
+	if found.All {
+		found.List = nil
 	}
 	return found, nil
 }

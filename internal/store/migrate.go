@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/pressly/goose/v3"
@@ -18,13 +20,31 @@ import (
 //go:embed migrations/*.sql
 var embedded embed.FS
 
+// migrations are those of the engine.
+func (s *Store) migrations() (fs.FS, error) {
+	all, err := fs.Sub(embedded, "migrations")
+	if err != nil || !s.embedded() {
+		return all, err
+	}
+	return withoutPostgres{all}, nil
+}
+
+// withoutPostgres leaves out what only PostgreSQL needs. Numbers are not given twice, so SQLite has a gap there.
+type withoutPostgres struct{ fs.FS }
+
+// Glob is how migrations are found.
+func (m withoutPostgres) Glob(pattern string) ([]string, error) {
+	names, err := fs.Glob(m.FS, pattern)
+	return slices.DeleteFunc(names, func(name string) bool { return strings.HasSuffix(name, ".postgres.sql") }), err
+}
+
 // versionTable records which migrations have run.
 const versionTable = "schema_version"
 
 // migrate brings the schema to the newest version this binary knows, and refuses a newer one: an older binary would
 // drop what it does not know.
 func (s *Store) migrate(ctx context.Context) error {
-	migrations, err := fs.Sub(embedded, "migrations")
+	migrations, err := s.migrations()
 	if err != nil {
 		return err
 	}
@@ -70,7 +90,7 @@ const schemaLook = 250 * time.Millisecond
 
 // awaitSchema waits until somebody else has brought the schema to the version that this binary knows.
 func (s *Store) awaitSchema(ctx context.Context) error {
-	migrations, err := fs.Sub(embedded, "migrations")
+	migrations, err := s.migrations()
 	if err != nil {
 		return err
 	}
@@ -98,7 +118,7 @@ func (s *Store) awaitSchema(ctx context.Context) error {
 
 // checkSchema accepts only what this binary would have made.
 func (s *Store) checkSchema(ctx context.Context) error {
-	migrations, err := fs.Sub(embedded, "migrations")
+	migrations, err := s.migrations()
 	if err != nil {
 		return err
 	}

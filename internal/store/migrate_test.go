@@ -250,7 +250,7 @@ func TestAMigrationThatFailsLeavesTheSchemaAsItWas(t *testing.T) {
 	forEachLocation(t, func(t *testing.T, where Location) {
 		s := openAt(t, where, 1)
 		t.Cleanup(func() { s.Close() })
-		broken := upTo(t, 1)
+		broken := s.upTo(t, 1)
 		broken["00002_broken.sql"] = &fstest.MapFile{
 			Data: []byte("-- +goose Up\nCREATE TABLE half (id TEXT);\nCREATE NONSENSE;\n")}
 		if err := s.migrateTo(t.Context(), broken); err == nil {
@@ -286,7 +286,7 @@ func openAt(t *testing.T, where Location, version int64) *Store {
 	}
 	s, err := open()
 	if err == nil && version > 0 {
-		err = s.migrateTo(t.Context(), upTo(t, version))
+		err = s.migrateTo(t.Context(), s.upTo(t, version))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -295,10 +295,11 @@ func openAt(t *testing.T, where Location, version int64) *Store {
 }
 
 // upTo is the migrations that lead to the version.
-func upTo(t *testing.T, version int64) fstest.MapFS {
+func (s *Store) upTo(t *testing.T, version int64) fstest.MapFS {
 	t.Helper()
 	some := fstest.MapFS{}
-	names, err := fs.Glob(embedded, "migrations/*.sql")
+	all := must(s.migrations())(t)
+	names, err := fs.Glob(all, "*.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,11 +309,11 @@ func upTo(t *testing.T, version int64) fstest.MapFS {
 			t.Fatal(err)
 		}
 		if v <= version {
-			text, err := embedded.ReadFile(name)
+			text, err := fs.ReadFile(all, name)
 			if err != nil {
 				t.Fatal(err)
 			}
-			some[filepath.Base(name)] = &fstest.MapFile{Data: text}
+			some[name] = &fstest.MapFile{Data: text}
 		}
 	}
 	return some
