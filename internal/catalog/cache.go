@@ -23,7 +23,7 @@ const (
 	loadTimeout = 10 * time.Second // a store that takes longer is away
 	patience    = time.Second      // with a load, from its beginning, for whoever has an older answer
 
-	// reloadAfter is when an entry is loaded again whatever the log says, for those who write to the database of a cluster by hand. It
+	// reloadAfter is when an entry is loaded again whatever the log says, in case somebody changed the database with its triggers off. It
 	// is half to twice that, so that entries that were loaded together are not loaded together again.
 	reloadAfter = time.Hour
 

@@ -79,7 +79,8 @@ func (c *Catalog) look(ctx context.Context) error {
 		return err
 	}
 	if found.All {
-		c.forgetAll() // streams look again by themselves now and then
+		c.forgetAll()
+		c.notifier.Tell(grid.Notice{Scope: grid.ScopeCatalog})
 	}
 	for _, change := range found.List {
 		n := grid.Notice{Scope: grid.Scope(change.Kind), ID: change.ID}

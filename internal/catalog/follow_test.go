@@ -42,6 +42,7 @@ func TestALostNoticeIsFoundInTheStore(t *testing.T) {
 	key := ada.app.PublisherKey
 	w.check(ask(ada, key))
 	w.check(ask(eve, eve.app.PublisherKey))
+	grids.heard() // before the first look nobody knew anything
 	if told := look(); told != nil {
 		t.Errorf("nothing changed, but %v", told)
 	}
@@ -122,7 +123,8 @@ func TestWhoMissedTooManyChangesForgetsEverything(t *testing.T) {
 	t.Parallel()
 	w := openWorld(t, nil)
 	ada := w.owner()
-	other, err := New(t.Context(), w.store, &deaf{}, w.options())
+	grids := &deaf{}
+	other, err := New(t.Context(), w.store, grids, w.options())
 	w.check(err)
 	defer other.Close()
 	ask := func() error {
@@ -132,8 +134,12 @@ func TestWhoMissedTooManyChangesForgetsEverything(t *testing.T) {
 	w.check(ask())
 	w.check(w.DeleteTopic(t.Context(), ada.actor, TopicRef{ID: ada.topic.ID}))
 	w.check(ask()) // as long as nobody looks
+	grids.heard()
 	other.follower.cursor = store.ChangeCursor{}
 	w.check(other.look(t.Context()))
+	if told := grids.heard(); !notice(grid.ScopeCatalog, "", told) {
+		t.Errorf("streams were told %v", told)
+	}
 	wantKind(t, "a deleted topic", ask(), freshet.TopicNotFound)
 }
 
@@ -191,6 +197,9 @@ func TestTheLogIsReadAllTheTime(t *testing.T) {
 	other, err := New(t.Context(), w.store, l, opts)
 	w.check(err)
 	defer other.Close()
+	if n := <-l.found; n.Scope != grid.ScopeCatalog {
+		t.Errorf("at first it found %v", n)
+	}
 	w.renew(ada, freshet.PublisherKey, 0)
 	if n := <-l.found; n != ofApp(ada.app.ID) {
 		t.Errorf("found %v", n)

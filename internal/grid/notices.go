@@ -11,6 +11,8 @@ const (
 	ScopeApp   Scope = "app"
 	ScopeTopic Scope = "topic"
 
+	ScopeCatalog Scope = "catalog" // all users, apps and topics; the ID is empty
+
 	ScopeSource  Scope = "source"  // of a topic: its data source began or ceased to fail
 	ScopePoll    Scope = "poll"    // of a topic: poll it now
 	ScopeGateway Scope = "gateway" // registered APIs, plugins, consumers

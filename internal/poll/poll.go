@@ -265,18 +265,18 @@ func (p *Poller) notice(n grid.Notice) {
 		if s := p.source(n.ID); s != nil {
 			p.later(s.load)
 		}
-	case grid.ScopeApp, grid.ScopeUser:
+	case grid.ScopeApp, grid.ScopeUser, grid.ScopeCatalog:
 		p.later(func() { p.reload(n) })
 	case grid.ScopePoll:
 		p.arrive(n.ID, refresh)
 	}
 }
 
-// reload looks again at every source of an app or a user.
+// reload looks again at every source of an app or a user, or at all of them.
 func (p *Poller) reload(n grid.Notice) {
 	for i := range p.shards {
 		for _, s := range p.sourcesOf(i) {
-			if s.belongsTo(n.ID) {
+			if n.Scope == grid.ScopeCatalog || s.belongsTo(n.ID) {
 				p.later(s.load)
 			}
 		}

@@ -276,6 +276,15 @@ func TestChangesOfATopicTakeEffectAtOnce(t *testing.T) {
 		if got := w.target.times("b"); len(got) < 10 || len(w.target.times("a")) != 1 {
 			t.Errorf("the new frequency had it polled at %v", got)
 		}
+		w.catalog.set("a", time.Hour, at("http://c.example.com/"))
+		w.notify(grid.ScopeCatalog, "")
+		synctest.Wait()
+		if got := w.target.times("c"); len(got) != 1 {
+			t.Errorf("the third URL was polled at %v", got)
+		}
+		w.catalog.set("a", time.Second, at("http://b.example.com/"))
+		w.notify(grid.ScopeTopic, "a")
+		synctest.Wait()
 		w.catalog.mu.Lock()
 		delete(w.catalog.topics, "a")
 		w.catalog.mu.Unlock()

@@ -87,6 +87,23 @@ func TestWhoeverJoinsAfterANoticeIsAskedForAgain(t *testing.T) {
 	}
 }
 
+// TestANoticeAboutEverythingIsLeftToThoseWhoAskForAll: it must not hold up notices about somebody.
+func TestANoticeAboutEverythingIsLeftToThoseWhoAskForAll(t *testing.T) {
+	q := newRecheckQueue()
+	a := newAudience(testAsk, &testGrant)
+	seen := q.seen()
+	for range 2 {
+		q.addNotice(grid.Notice{Scope: grid.ScopeCatalog})
+	}
+	if len(q.all) != 1 || len(q.take().notices) != 0 {
+		t.Errorf("%d signals", len(q.all))
+	}
+	q.joined(a, seen)
+	if work := q.take(); len(work.suspects) != 1 {
+		t.Error("one who joined after it is not suspect")
+	}
+}
+
 func TestNoticesConcernWhomTheyName(t *testing.T) {
 	as := newAudiences(nil)
 	g, _ := as.enter(testAsk, groupKey{}, &testGrant)

@@ -64,10 +64,11 @@ func (c *rechecker) recheckAll() {
 		case <-c.done:
 			return
 		case <-again.C:
-			all := c.audiences.all()
-			c.ask(all)
-			c.look(all)
+		case <-c.queue.all:
 		}
+		all := c.audiences.all()
+		c.ask(all)
+		c.look(all)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 // number of notices before it asks, and one that joined after the number changed is suspect.
 type recheckQueue struct {
 	wake    chan struct{} // holds one
+	all     chan struct{} // holds one; everybody has to be looked at
 	notices atomic.Uint64 // of permissions, so far
 
 	// Guarded by mu.
@@ -48,7 +49,7 @@ func (w *recheckWork) noticesThat(areOfSources bool) iter.Seq[grid.Notice] {
 }
 
 func newRecheckQueue() *recheckQueue {
-	return &recheckQueue{wake: make(chan struct{}, 1), work: newRecheckWork()}
+	return &recheckQueue{wake: make(chan struct{}, 1), all: make(chan struct{}, 1), work: newRecheckWork()}
 }
 
 // seen counts the notices so far. What was asked before the number changed must be asked again.
@@ -67,6 +68,10 @@ func (q *recheckQueue) addNotice(n grid.Notice) {
 	switch n.Scope {
 	case grid.ScopePoll, grid.ScopeGateway:
 		return
+	case grid.ScopeCatalog:
+		q.notices.Add(1)
+		signal(q.all)
+		return
 	case grid.ScopeSource:
 	default:
 		q.notices.Add(1)
@@ -83,9 +88,13 @@ func (q *recheckQueue) add(change func(*recheckWork)) {
 	q.mu.Lock()
 	change(&q.work)
 	q.mu.Unlock()
+	signal(q.wake)
+}
+
+func signal(c chan<- struct{}) {
 	select {
-	case q.wake <- struct{}{}:
-	default:
+	case c <- struct{}{}:
+	default: // somebody did already
 	}
 }
 

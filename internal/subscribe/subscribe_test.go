@@ -363,6 +363,7 @@ func TestNoticesEndStreamsWithTheReason(t *testing.T) {
 		}{
 			"key renewed":      {grid.Notice{Scope: grid.ScopeApp, ID: "app"}, freshet.RevokedCredential, "40111"},
 			"account disabled": {grid.Notice{Scope: grid.ScopeUser, ID: "user"}, freshet.AccountDisabled, "40120"},
+			"nobody says what": {grid.Notice{Scope: grid.ScopeCatalog}, freshet.AccountDisabled, "40120"},
 			"topic deleted":    {grid.Notice{Scope: grid.ScopeTopic, ID: topic.ID}, freshet.TopicNotFound, "60000"},
 			"app deleted":      {grid.Notice{Scope: grid.ScopeTopic, ID: topic.ID}, freshet.UnknownCredential, "60000"},
 		} {

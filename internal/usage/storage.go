@@ -3,6 +3,8 @@ package usage
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -119,17 +121,25 @@ func (r *Room) Reserve(ctx context.Context, before, after int) (settle func(erro
 // Review has an owner counted anew that a notice is about: it may have been without a quota for a while, and nobody counted what
 // was stored then.
 func (s *Storage) Review(n grid.Notice) {
-	if n.Scope != grid.ScopeUser && n.Scope != grid.ScopeApp {
-		return
-	}
-	s.mu.Lock()
-	found := s.shelves[n.ID]
-	s.mu.Unlock()
-	if found != nil {
+	for _, found := range s.shelvesAbout(n) {
 		found.mu.Lock()
-		defer found.mu.Unlock()
 		found.stale = true
+		found.mu.Unlock()
 	}
+}
+
+func (s *Storage) shelvesAbout(n grid.Notice) []*shelf {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch n.Scope {
+	case grid.ScopeCatalog:
+		return slices.Collect(maps.Values(s.shelves))
+	case grid.ScopeUser, grid.ScopeApp:
+		if found := s.shelves[n.ID]; found != nil {
+			return []*shelf{found}
+		}
+	}
+	return nil
 }
 
 // How long an owner is remembered that nothing is published for, and from how many on that is looked at.

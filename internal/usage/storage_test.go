@@ -347,6 +347,9 @@ func TestWhatWasStoredWithoutAQuotaCountsOnceThereIsOne(t *testing.T) {
 	wantNone(t, "without", d.post(0, a, 90, 0, 0))
 	d.nodes[0].storage.Review(grid.Notice{Scope: grid.ScopeUser, ID: d.user}) // as a change of the quota brings about
 	wantLimit(t, "with one again", d.post(0, b, 20, 100, 0), "would be 110 bytes")
+	wantNone(t, "without", d.post(0, a, 95, 0, 0))
+	d.nodes[0].storage.Review(grid.Notice{Scope: grid.ScopeCatalog}) // nobody knows which quotas changed
+	wantLimit(t, "with one again", d.post(0, b, 20, 100, 0), "would be 115 bytes")
 }
 
 // brokenTopics is a store that panics when it is asked for the n-th time.
