@@ -153,7 +153,7 @@ func checkCurrent(password *string) error {
 // proveCurrent counts a wrong password like a failed sign-in: a token must not be a way to guess it.
 func (c *Catalog) proveCurrent(ctx context.Context, actor *Actor, change UserChange) error {
 	_, err := c.prove(ctx, freshet.EmailKey(actor.User.Email), *change.CurrentPassword, change.Network)
-	if _, isRefused := refused(err); isRefused {
+	if _, isRefused := failureOf(err); isRefused {
 		return errCurrentPassword
 	}
 	return err

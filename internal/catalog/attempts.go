@@ -17,7 +17,7 @@ import (
 //   - against the account from this network: who guesses from elsewhere takes nothing from it;
 //   - against the network, whatever the account: one password may be tried on many;
 //   - against the account from all networks: many addresses may share the work. Networks that somebody signed in to the
-//     account from before do not wait for this one, so a crowd of guessers keeps no owner out that we know.
+//     account from before do not wait for this one, so many guessers keep no owner out that we know.
 //
 // So many guesses a day get through at one account, on each node: 303 from one address, and 2,935 from a thousand addresses
 // together. One address gets 17,314 at all accounts.
@@ -121,7 +121,7 @@ func (a *attempts) enter(ctx context.Context, now func() time.Time, emailKey, ne
 		select {
 		case <-ended:
 		case <-patience.C:
-			err = errCrowded(time.Second)
+			err = errBusy(time.Second)
 		case <-ctx.Done():
 			err = ctx.Err()
 		}
@@ -158,7 +158,7 @@ func (a *attempts) waited() {
 	a.waiting--
 }
 
-// errGuesser is behind a refusal because of failures.
+// errGuesser is why somebody is turned away who failed too often.
 var errGuesser = errors.New("too many failed attempts")
 
 // begin admits an attempt, or says how long to wait. It counts the attempt as failed right away: otherwise a hundred

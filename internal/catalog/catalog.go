@@ -67,15 +67,15 @@ type Catalog struct {
 	seals    *seals // hide credentials of targets
 	stop     func() // ends the subscription to notices
 
-	overlaps  overlaps
-	passwords passwords
-	attempts  *attempts
-	refusals  *loglimit.Logger // of passwords
-	follower  follower
-	keys      *cache[keyRef, *store.KeyRecord]
-	apps      *cache[string, *store.AppRecord]
-	topics    *cache[string, *store.TopicRecord]
-	former    *cache[appRef, *formerKeys]
+	overlaps      overlaps
+	passwords     passwords
+	attempts      *attempts
+	failedSignIns *loglimit.Logger // of passwords
+	follower      follower
+	keys          *cache[keyRef, *store.KeyRecord]
+	apps          *cache[string, *store.AppRecord]
+	topics        *cache[string, *store.TopicRecord]
+	former        *cache[appRef, *formerKeys]
 }
 
 // New makes a catalog over an open store and prepares what the first start must create: the token secret and the
@@ -89,14 +89,14 @@ func New(ctx context.Context, s *store.Store, notifier Notifier, opts Options) (
 		opts.SignatureAge = defaultSignatureAge
 	}
 	c := &Catalog{
-		store:     s,
-		notifier:  notifier,
-		opts:      opts,
-		now:       func() time.Time { return shared().Truncate(time.Millisecond) }, // what the store keeps
-		log:       opts.Log,
-		passwords: newPasswords(opts.Hashing),
-		attempts:  newAttempts(),
-		refusals:  loglimit.New(opts.Log, "failed sign-ins", refusalLines),
+		store:         s,
+		notifier:      notifier,
+		opts:          opts,
+		now:           func() time.Time { return shared().Truncate(time.Millisecond) }, // what the store keeps
+		log:           opts.Log,
+		passwords:     newPasswords(opts.Hashing),
+		attempts:      newAttempts(),
+		failedSignIns: loglimit.New(opts.Log, "failed sign-ins", failedSignInLines),
 	}
 	c.makeCaches()
 	if err := c.prepare(ctx); err != nil {
@@ -129,7 +129,7 @@ func (c *Catalog) prepare(ctx context.Context) error {
 // Close ends the catalog's interest in notices. The store stays open: whoever opened it closes it.
 func (c *Catalog) Close() {
 	c.stop()
-	c.refusals.Close()
+	c.failedSignIns.Close()
 	c.follower.close()
 	c.overlaps.close()
 	c.keys.close()

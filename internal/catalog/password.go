@@ -26,14 +26,14 @@ func (h Hashing) params() *argon2id.Params {
 // passwords hashes and compares, a few at a time: each hash takes 19 MiB and tens of milliseconds of a core, so a
 // flood of sign-ins must queue here instead of eating the machine. The network is that of the one who asks.
 type passwords struct {
-	params *argon2id.Params
-	turns  *turns
-	decoy  string // compared against for accounts that do not exist, so that time does not tell
+	params    *argon2id.Params
+	semaphore *fairSemaphore
+	decoy     string // compared against for accounts that do not exist, so that time does not tell
 }
 
 func newPasswords(cost Hashing) passwords {
 	params := cost.params()
-	return passwords{params: params, turns: newTurns(hashPlaces(runtime.GOMAXPROCS(0))), decoy: decoyHash(params)}
+	return passwords{params: params, semaphore: newFairSemaphore(hashPlaces(runtime.GOMAXPROCS(0))), decoy: decoyHash(params)}
 }
 
 // decoyHash has the form of a real hash, and costs as much to compare with, but takes no time to make: to nobody's
@@ -47,7 +47,7 @@ func decoyHash(hashing *argon2id.Params) string {
 }
 
 func (p passwords) hash(ctx context.Context, network, password string) (string, error) {
-	leave, err := p.turns.enter(ctx, network)
+	leave, err := p.semaphore.enter(ctx, network)
 	if err != nil {
 		return "", err
 	}
@@ -62,7 +62,7 @@ func (p passwords) hash(ctx context.Context, network, password string) (string, 
 // matches compares in constant time. An empty hash, of an account that does not exist, matches nothing but takes
 // as long as one that does.
 func (p passwords) matches(ctx context.Context, network, password, hash string) (bool, error) {
-	leave, err := p.turns.enter(ctx, network)
+	leave, err := p.semaphore.enter(ctx, network)
 	if err != nil {
 		return false, err
 	}

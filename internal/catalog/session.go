@@ -61,21 +61,21 @@ func (c *Catalog) prove(ctx context.Context, emailKey, password, network string)
 	tried, err := c.attempts.enter(ctx, c.now, emailKey, network, known)
 	if err != nil {
 		if errors.Is(err, errGuesser) {
-			c.logRefusal(ctx, emailKey, network, tooManyAttempts)
+			c.logFailedSignIn(ctx, emailKey, network, tooManyAttempts)
 		}
 		return "", err
 	}
 	userID, err = c.checkPassword(ctx, emailKey, password, network)
-	if why, isRefused := refused(err); isRefused {
+	if why, isRefused := failureOf(err); isRefused {
 		c.attempts.failed(tried)
-		c.logRefusal(ctx, emailKey, network, why)
+		c.logFailedSignIn(ctx, emailKey, network, why)
 		return "", err
 	}
 	c.attempts.takeBack(tried)
 	return userID, err
 }
 
-// checkPassword returns whose account it is, or a refusal.
+// checkPassword returns whose account it is, or a signInFailure.
 func (c *Catalog) checkPassword(ctx context.Context, emailKey, password, network string) (userID string, err error) {
 	if len(password) > freshet.MaxPassword {
 		return "", wrongPassword.err() // nobody has it, so it is not worth hashing

@@ -30,8 +30,8 @@ func TestAPasswordCostsWhatIsRecommended(t *testing.T) {
 func TestAPasswordThatIsTooLongIsNeverHashed(t *testing.T) {
 	t.Parallel()
 	w := openWorld(t, nil)
-	for range w.passwords.turns.places { // whoever hashes now waits for ever
-		_, err := w.passwords.turns.enter(t.Context(), "a")
+	for range w.passwords.semaphore.places { // whoever hashes now waits for ever
+		_, err := w.passwords.semaphore.enter(t.Context(), "a")
 		w.check(err)
 	}
 	_, err := w.SignIn(t.Context(), freshet.FixedAdminEmail, strings.Repeat("x", freshet.MaxPassword+1), "a")

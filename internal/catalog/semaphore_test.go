@@ -20,18 +20,18 @@ func TestHashingLeavesHalfOfTheCoresToOthers(t *testing.T) {
 			t.Errorf("%d hashes at a time on %d cores, want %d", got, cores, want)
 		}
 	}
-	if got := newPasswords(cheap).turns.places; got != hashPlaces(runtime.GOMAXPROCS(0)) {
+	if got := newPasswords(cheap).semaphore.places; got != hashPlaces(runtime.GOMAXPROCS(0)) {
 		t.Errorf("%d hashes at a time here", got)
 	}
 }
 
 func TestNoMoreHashesRunAtOnceThanThereArePlaces(t *testing.T) {
-	turns := newTurns(3)
+	semaphore := newFairSemaphore(3)
 	var running, most atomic.Int64
 	var wg sync.WaitGroup
 	for i := range 100 {
 		wg.Go(func() {
-			leave, err := turns.enter(t.Context(), fmt.Sprint(i%20))
+			leave, err := semaphore.enter(t.Context(), fmt.Sprint(i%20))
 			if err != nil {
 				t.Error(err)
 				return
@@ -45,14 +45,14 @@ func TestNoMoreHashesRunAtOnceThanThereArePlaces(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if most.Load() > 3 || turns.taken != 0 || turns.waiting != 0 || len(turns.lines) != 0 {
-		t.Errorf("%d at once; then %+v", most.Load(), turns)
+	if most.Load() > 3 || semaphore.taken != 0 || semaphore.waiting != 0 || len(semaphore.queues) != 0 {
+		t.Errorf("%d at once; then %+v", most.Load(), semaphore)
 	}
 }
 
-// crowd is a queue in front of one place that is taken.
-type crowd struct {
-	*turns
+// saturated is a semaphore with one place, which is taken.
+type saturated struct {
+	*fairSemaphore
 	t      *testing.T
 	leave  func()
 	mu     sync.Mutex
@@ -60,9 +60,9 @@ type crowd struct {
 	failed []string
 }
 
-// newCrowd must be called in a bubble.
-func newCrowd(t *testing.T) *crowd {
-	c := &crowd{turns: newTurns(1), t: t}
+// newSaturated must be called in a bubble.
+func newSaturated(t *testing.T) *saturated {
+	c := &saturated{fairSemaphore: newFairSemaphore(1), t: t}
 	var err error
 	if c.leave, err = c.enter(t.Context(), "first"); err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func newCrowd(t *testing.T) *crowd {
 }
 
 // wait queues one more, who leaves as soon as it was served.
-func (c *crowd) wait(ctx context.Context, network string) {
+func (c *saturated) wait(ctx context.Context, network string) {
 	go func() {
 		leave, err := c.enter(ctx, network)
 		c.mu.Lock()
@@ -88,8 +88,8 @@ func (c *crowd) wait(ctx context.Context, network string) {
 
 func TestAnHonestSignInIsServedBeforeTheRestOfAFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd(t)
-		for range maxLine {
+		c := newSaturated(t)
+		for range maxQueue {
 			c.wait(t.Context(), "flood")
 		}
 		_, err := c.enter(t.Context(), "flood")
@@ -99,7 +99,7 @@ func TestAnHonestSignInIsServedBeforeTheRestOfAFlood(t *testing.T) {
 		c.wait(t.Context(), "honest")
 		c.leave()
 		synctest.Wait()
-		if want := "flood honest" + strings.Repeat(" flood", maxLine-1); strings.Join(c.served, " ") != want {
+		if want := "flood honest" + strings.Repeat(" flood", maxQueue-1); strings.Join(c.served, " ") != want {
 			t.Errorf("served %v", c.served)
 		}
 	})
@@ -107,7 +107,7 @@ func TestAnHonestSignInIsServedBeforeTheRestOfAFlood(t *testing.T) {
 
 func TestAFullQueueMakesRoomForNetworksThatDoNotWaitYet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd(t)
+		c := newSaturated(t)
 		for i := range waitingPerPlace / 2 {
 			c.wait(t.Context(), fmt.Sprint(i))
 			c.wait(t.Context(), fmt.Sprint(i))
@@ -136,7 +136,7 @@ func TestAFullQueueMakesRoomForNetworksThatDoNotWaitYet(t *testing.T) {
 
 func TestWhoGivesUpWaitingHoldsUpNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd(t)
+		c := newSaturated(t)
 		gone, cancel := context.WithCancel(t.Context())
 		c.wait(gone, "a")
 		c.wait(t.Context(), "a")
