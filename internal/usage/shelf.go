@@ -24,7 +24,7 @@ type shelf struct {
 	mu       sync.Mutex
 	changed  sync.Cond
 	counting bool
-	counts   int  // that were begun
+	counts   int  // that were started
 	isKnown  bool // one of them succeeded
 	stale    bool // it must be counted before it is used again
 	counted  int64
@@ -69,7 +69,7 @@ func (s *shelf) reserve(ctx context.Context, grow, limit int64) error {
 			s.inFlight++
 			return nil
 		case !fits && isSure:
-			return s.refusal(grow, limit)
+			return s.limitError(grow, limit)
 		}
 		if err := s.pause(ctx); err != nil {
 			return err
@@ -99,8 +99,8 @@ func (s *shelf) isUntouched() bool {
 	return s.opts.Alone || s.sum == s.counted || time.Since(s.failed) < failurePause
 }
 
-// refusal says what there is and what there may be. The caller holds mu.
-func (s *shelf) refusal(grow, limit int64) error {
+// limitError says what there is and what there may be. The caller holds mu.
+func (s *shelf) limitError(grow, limit int64) error {
 	noun := "account"
 	if s.of.IsApp() {
 		noun = "app"
