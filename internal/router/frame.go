@@ -51,7 +51,7 @@ func (f *Feed) encode(name string, data []byte) []byte {
 		return frame
 	}
 	packed := sse.AppendSegment(nil, frame)
-	f.topic.router.stats.plain.Add(uint64(len(frame)))
+	f.topic.router.stats.uncompressed.Add(uint64(len(frame)))
 	f.topic.router.stats.compressed.Add(uint64(len(packed)))
 	return packed
 }
@@ -59,14 +59,14 @@ func (f *Feed) encode(name string, data []byte) []byte {
 // wholeLen is how long the frame of the whole document is. Where frames are compressed it is an estimate: nobody compresses a
 // document only to know how much was saved by not sending it.
 func (f *Feed) wholeLen() int {
-	n := f.plainLen()
+	n := f.uncompressedLen()
 	if f.variant.Compressed && f.ratio > 0 {
 		return int(float64(n) * f.ratio)
 	}
 	return n
 }
 
-func (f *Feed) plainLen() int {
+func (f *Feed) uncompressedLen() int {
 	t := f.topic
 	data := 0
 	switch {
@@ -81,6 +81,6 @@ func (f *Feed) plainLen() int {
 // learnRatio remembers how well the whole document compressed.
 func (f *Feed) learnRatio(compressed int) {
 	if f.variant.Compressed {
-		f.ratio = float64(compressed) / float64(f.plainLen())
+		f.ratio = float64(compressed) / float64(f.uncompressedLen())
 	}
 }

@@ -219,20 +219,20 @@ func TestAPublicationWhoseNodeDiedIsNotMadeTwice(t *testing.T) {
 		want += fmt.Sprint(",", 2+i)
 	}
 	sum := sha256.Sum256([]byte("key"))
-	claim := "publication/" + topic.ID + "/" + hex.EncodeToString(sum[:16])
-	held, err := g.Value(t.Context(), claim)
-	if err != nil || held == "" {
-		t.Fatal("there is no claim to lose", err)
+	record := "publication/" + topic.ID + "/" + hex.EncodeToString(sum[:16])
+	value, err := g.Value(t.Context(), record)
+	if err != nil || value == "" {
+		t.Fatal("there is no record to lose", err)
 	}
-	body, _, _ := strings.Cut(held, " ")
+	body, _, _ := strings.Cut(value, " ")
 	for _, left := range []string{"", body + " pending and dead"} {
-		if _, err := g.Swap(t.Context(), claim, held, left, time.Hour); err != nil {
+		if _, err := g.Swap(t.Context(), record, value, left, time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		if out := publish(add(1, "key")); !out.Replayed {
 			t.Errorf("the outcome is %+v", out)
 		}
-		if held, err = g.Value(t.Context(), claim); err != nil {
+		if value, err = g.Value(t.Context(), record); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -24,7 +24,7 @@ type Publication struct {
 	Body []byte // the router takes it over
 	Form Form
 
-	// Owner is the account that publishes, for fair turns where long documents wait for each other; empty: the app.
+	// Owner is the account that publishes, so that accounts are served fairly where long documents wait; empty: the app.
 	Owner string
 
 	// Limit, unless 0, bounds what a patch may make of the document, in bytes.

@@ -27,7 +27,7 @@ type stats struct {
 	publications [numVerdicts]atomic.Uint64
 	publish      histogram.Histogram
 	diff         histogram.Histogram
-	plain        atomic.Uint64
+	uncompressed atomic.Uint64
 	compressed   atomic.Uint64
 	busy         atomic.Uint64
 	full         atomic.Uint64
@@ -40,7 +40,7 @@ type Stats struct {
 	Publications [numVerdicts]uint64 // by Verdicts
 	Publish      histogram.Snapshot  // from taking a publication to having it in the grid
 	Diff         histogram.Snapshot  // reading a publication and comparing it with what is known
-	Plain        uint64              // bytes of frames before they were compressed; each frame once, however many get it
+	Uncompressed uint64              // bytes of frames before they were compressed; each frame once, however many get it
 	Compressed   uint64              // and after
 
 	Memory      int64  // bytes that documents and their histories take
@@ -55,7 +55,7 @@ type Stats struct {
 func (r *Router) Stats() Stats {
 	st := Stats{
 		Publish: r.stats.publish.Snapshot(), Diff: r.stats.diff.Snapshot(),
-		Plain: r.stats.plain.Load(), Compressed: r.stats.compressed.Load(),
+		Uncompressed: r.stats.uncompressed.Load(), Compressed: r.stats.compressed.Load(),
 		Memory: r.memory.Held(), MemoryLimit: r.memory.Most(), Cached: r.cache.size(),
 		Busy: r.stats.busy.Load(), Full: r.stats.full.Load(), Deferred: r.stats.deferred.Load(),
 	}

@@ -51,16 +51,16 @@ func gauge(name, help string, labels ...string) metric {
 }
 
 var (
-	publications   = counter("publications_total", "Publications, also those of polls, by what became of them.", "outcome")
-	publishSeconds = gauge("publish_seconds", "From taking a publication to having it stored and ordered.")
-	diffSeconds    = gauge("diff_seconds", "Reading a publication and comparing it with the document before it.")
-	topics         = gauge("topics", "Topics in use on this node.")
-	heldBytes      = gauge("documents_memory_bytes", "Memory that documents and their histories take, about.")
-	mostHeldBytes  = gauge("documents_memory_limit_bytes", "Memory that they may take; 0 is no limit. Beyond it publications are refused.")
-	keptBytes      = gauge("documents_memory_spare_bytes", "Of that memory, what goes before anything is refused.")
-	memoryRefusals = counter("memory_refusals_total", "Publications refused because of memory: documents hold all of it, too many long ones were compared at once, or sent at once.", "why")
-	plainBytes     = counter("compression_in_bytes_total", "Frames before they were compressed, each once.")
-	packedBytes    = counter("compression_out_bytes_total", "Frames after they were compressed, each once.")
+	publications      = counter("publications_total", "Publications, also those of polls, by what became of them.", "outcome")
+	publishSeconds    = gauge("publish_seconds", "From taking a publication to having it stored and ordered.")
+	diffSeconds       = gauge("diff_seconds", "Reading a publication and comparing it with the document before it.")
+	topics            = gauge("topics", "Topics in use on this node.")
+	heldBytes         = gauge("documents_memory_bytes", "Memory that documents and their histories take, about.")
+	mostHeldBytes     = gauge("documents_memory_limit_bytes", "Memory that they may take; 0 is no limit. Beyond it publications are refused.")
+	keptBytes         = gauge("documents_memory_spare_bytes", "Of that memory, what goes before anything is refused.")
+	memoryRefusals    = counter("memory_refusals_total", "Publications refused because of memory: documents hold all of it, too many long ones were compared at once, or sent at once.", "why")
+	uncompressedBytes = counter("compression_in_bytes_total", "Frames before they were compressed, each once.")
+	packedBytes       = counter("compression_out_bytes_total", "Frames after they were compressed, each once.")
 
 	connections   = gauge("connections", "Subscribers, by what they get.", "mode", "encoding")
 	transports    = gauge("transports", "Subscribers, by how they are served.", "transport")
@@ -95,7 +95,7 @@ var (
 // Describe implements prometheus.Collector.
 func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []metric{
-		publications, publishSeconds, diffSeconds, topics, heldBytes, mostHeldBytes, keptBytes, memoryRefusals, plainBytes, packedBytes, connections, transports, behind, deliveries,
+		publications, publishSeconds, diffSeconds, topics, heldBytes, mostHeldBytes, keptBytes, memoryRefusals, uncompressedBytes, packedBytes, connections, transports, behind, deliveries,
 		sentBytes, heartbeats, fanOutSeconds, lagSeconds, timedOut, refused, ended, sources, polls, pollLateness, statements, storeErrors,
 		storeWrites, dataFree, dataSize,
 		gridErrors, usageErrors, traceSpans, http2Held, http2Refused, http2Cut,
@@ -151,7 +151,7 @@ func (c collection) router(st router.Stats) {
 	c.send(keptBytes, float64(st.Cached))
 	c.send(memoryRefusals, float64(st.Full), "documents")
 	c.send(memoryRefusals, float64(st.Busy), "comparing")
-	c.send(plainBytes, float64(st.Plain))
+	c.send(uncompressedBytes, float64(st.Uncompressed))
 	c.send(packedBytes, float64(st.Compressed))
 }
 
