@@ -1,5 +1,5 @@
 // Package jetstream is the grid of a cluster, as one of its nodes sees it: documents, values, counters and notices in streams of NATS
-// JetStream, presence and news over plain NATS. Nodes speak to NATS only, never to each other.
+// JetStream, presence and news over core NATS. Nodes speak to NATS only, never to each other.
 //
 // # Parts
 //

@@ -187,7 +187,7 @@ func (d *documents) read(ctx context.Context, s *slot) (*record, uint64, grid.Co
 	return nil, 0, nil, unknown(errParts)
 }
 
-// rollBack decides about a read that is older than the head: a leader that lost its office without knowing, or a stream
+// rollBack decides about a read that is older than the head: a leader that was replaced without knowing it, or a stream
 // that lost its newest messages. Only a majority can tell.
 func (d *documents) rollBack(ctx context.Context, s *slot, rec *record, seq uint64, content grid.Content) error {
 	proven, err := s.stream.prove(ctx, s.subject, seq)

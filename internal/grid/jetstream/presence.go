@@ -67,7 +67,7 @@ func (p *presence) close() {
 
 func (p *presence) subject(topic string) string { return p.link.subject("here", token(topic)) }
 
-// listen hears who wants to know everything: a node that has just begun to listen. And it answers for this node alone.
+// listen hears who wants to know everything: a node that has just started to listen. It also answers for this node alone.
 func (p *presence) listen() error {
 	p.questions.Answer(presenceQuestion, func(_ context.Context, topic []byte) ([]byte, error) {
 		if p.isHere(string(topic)) {

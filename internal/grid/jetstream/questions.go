@@ -14,7 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// questions are what nodes ask each other, over plain NATS: each node listens under its own name, and those that answer to a name share
+// questions are what nodes ask each other, over core NATS: each node listens under its own name, and those that answer to a name share
 // the questions that any one of them shall answer.
 type questions struct {
 	link      *link

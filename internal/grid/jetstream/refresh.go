@@ -46,7 +46,7 @@ type singleflight struct {
 	next *flight
 }
 
-// flight is a read that has not begun. err is written before done is closed.
+// flight is a read that has not started. err is written before done is closed.
 type flight struct {
 	done chan struct{}
 	err  error

@@ -83,7 +83,7 @@ func (s *stream) store(ctx context.Context, w *write) (seq uint64, err error) {
 		case conflict && w.checked != "" && (last > w.expected || try == proofTries):
 			return 0, grid.ErrConflict
 		case conflict && w.checked != "":
-			// A leader that lost its office will know it soon.
+			// A leader that was replaced will know it soon.
 		case conflict && last > w.expected:
 			seq, err = s.outcome(ctx, w, last)
 			if errors.Is(err, errTooFar) && !unanswered {
