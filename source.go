@@ -14,8 +14,8 @@ type SourceFailure struct {
 	Fatal bool      // streams end: there is nothing to show, or nothing to hope for
 }
 
-// SourceClaim is the name under which the failure of a topic's source is kept while it lasts.
-func SourceClaim(topicID string) string { return "source/" + topicID }
+// SourceValue is the name under which the failure of a topic's source is kept while it lasts.
+func SourceValue(topicID string) string { return "source/" + topicID }
 
 // sourceKinds are the kinds a source can fail with, by the names they travel under between nodes of different versions.
 var sourceKinds = map[string]Kind{
@@ -52,7 +52,7 @@ func (f *SourceFailure) Text() string {
 	return string(text)
 }
 
-// ParseSourceFailure reads what Text wrote. A kind that this version does not know is a plain failure; text that is none
+// ParseSourceFailure reads what Text wrote. A kind that this version does not know is SourceFailed; text that is none
 // is no failure.
 func ParseSourceFailure(text string) (*SourceFailure, bool) {
 	var form sourceFailureForm

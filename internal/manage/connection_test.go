@@ -53,7 +53,7 @@ func TestExplainSaysWhyNothingIsSent(t *testing.T) {
 	at := freshet.Position{Epoch: "e", Version: 1}
 	polled := ada.call("POST", "/apps/"+ada.app+"/topics", topicBody("http-poller", map[string]any{"url": "http://example.com/"}, nil)).want(201).text("id")
 	failure := freshet.SourceFailure{Kind: freshet.SourceFailed, Msg: "HTTP 500", Since: now}
-	if _, err := s.grid.Swap(t.Context(), freshet.SourceClaim(polled), "", failure.Text(), time.Hour); err != nil {
+	if _, err := s.grid.Swap(t.Context(), freshet.SourceValue(polled), "", failure.Text(), time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	if n := ada.call("GET", "/topics/"+ada.topic+"/explain", nil).want(200).at("subscribers"); n != 8.0 {

@@ -136,7 +136,7 @@ func (a *api) sourceFailure(ctx context.Context, access *catalog.Access) (*fresh
 	if access.Topic.Publisher.Type != freshet.HTTPPoller {
 		return nil, nil
 	}
-	text, err := a.Sources.Value(ctx, freshet.SourceClaim(access.Topic.ID))
+	text, err := a.Sources.Value(ctx, freshet.SourceValue(access.Topic.ID))
 	if err != nil {
 		return nil, err
 	}

@@ -113,7 +113,7 @@ func broken(ctx context.Context, err error) error {
 
 // discard reads the rest of a short answer, so that its connection can be used again, and closes it.
 func discard(body io.ReadCloser) {
-	const short = 16 << 10
-	_, _ = io.CopyN(io.Discard, body, short)
+	const drained = 16 << 10
+	_, _ = io.CopyN(io.Discard, body, drained)
 	_ = body.Close()
 }

@@ -142,7 +142,7 @@ func TestWhoLostItsLeaseDoesNotPublishOverItsSuccessor(t *testing.T) {
 		<-slow.putting
 		n := shardOf("a")
 		w.poller.shards[n].endLease()
-		_, _ = w.grid.Swap(t.Context(), shardClaim(n), w.poller.leases.me, "another node", time.Minute)
+		_, _ = w.grid.Swap(t.Context(), shardValue(n), w.poller.leases.me, "another node", time.Minute)
 		topic := w.catalog.topics["a"]
 		if _, err := w.router.Publish(t.Context(), &topic, router.Publication{Body: []byte(`{"of":"the successor"}`)}); err != nil {
 			t.Fatal(err)
@@ -163,7 +163,7 @@ func TestALeaseThatWasLostAndTakenAgainBeginsAnew(t *testing.T) {
 		after(5 * time.Second)
 		before := w.poller.source("a")
 		n := shardOf("a")
-		_, _ = w.grid.Swap(t.Context(), shardClaim(n), w.poller.leases.me, "another node", 2*leaseRound)
+		_, _ = w.grid.Swap(t.Context(), shardValue(n), w.poller.leases.me, "another node", 2*leaseRound)
 		after(leaseRound)
 		if w.poller.source("a") != nil {
 			t.Error("it goes on although another node has the lease")

@@ -10,10 +10,10 @@ import (
 	"github.com/freshet-io/freshet"
 )
 
-// leases decides which shards this node polls. The right to a shard is a claim in the grid, so two nodes never have it at the
+// leases decides which shards this node polls. The right to a shard is a value in the grid, so two nodes never have it at the
 // same time; which node asks for which follows from the nodes that are alive, so that each has its part.
 //
-// A node that dies is succeeded when its claims run out. One that was asleep longer than that finds its leases over before
+// A node that dies is succeeded when its values run out. One that was asleep longer than that finds its leases over before
 // it does anything: they end by its own clock, counted from before they were renewed. So whoever begins a source, asks a target or
 // publishes an answer looks first whether the lease holds.
 type leases struct {
@@ -35,14 +35,14 @@ type sighting struct {
 // A lease lasts leaseTime and is renewed every leaseRound: a node that dies is succeeded within leaseTime + 2 leaseRounds.
 const (
 	leaseTime = 3 * time.Second
-	// leaseMargin is how much earlier than the claim a lease ends for its holder: what is begun just before takes a moment.
+	// leaseMargin is how much earlier than its value a lease ends for its holder: what was started just before takes a moment.
 	leaseMargin = 250 * time.Millisecond
 	leaseRound  = 750 * time.Millisecond
 	nodesTTL    = time.Minute
-	nodesClaim  = "poll/nodes"
+	nodesValue  = "poll/nodes"
 )
 
-func shardClaim(n int) string { return "poll/" + strconv.Itoa(n) }
+func shardValue(n int) string { return "poll/" + strconv.Itoa(n) }
 
 func newLeases(p *Poller) *leases {
 	return &leases{p: p, me: freshet.NewID(), start: time.Now(), seen: make(map[string]sighting)}
@@ -105,7 +105,7 @@ func (l *leases) round(ctx context.Context) {
 // take renews a lease, or acquires it if it is free. It reports whether it was acquired.
 func (l *leases) take(ctx context.Context, n int) (acquired bool) {
 	before := time.Now()
-	now, err := l.p.grid.Swap(ctx, shardClaim(n), l.me, l.me, leaseTime)
+	now, err := l.p.grid.Swap(ctx, shardValue(n), l.me, l.me, leaseTime)
 	if err != nil {
 		if !l.holds(n) { // otherwise what is left of the lease still holds
 			l.lose(n)
@@ -116,7 +116,7 @@ func (l *leases) take(ctx context.Context, n int) (acquired bool) {
 		l.lose(n) // others may have polled meanwhile, so it begins anew even if it is free again
 		before = time.Now()
 		if now == "" {
-			now, err = l.p.grid.Swap(ctx, shardClaim(n), "", l.me, leaseTime)
+			now, err = l.p.grid.Swap(ctx, shardValue(n), "", l.me, leaseTime)
 		}
 		if err != nil || now != l.me {
 			return false
@@ -136,7 +136,7 @@ func (l *leases) lose(n int) {
 // give lets another node have the shard: first we stop, then it may begin.
 func (l *leases) give(ctx context.Context, n int) {
 	l.lose(n)
-	_, _ = l.p.grid.Swap(ctx, shardClaim(n), l.me, "", 0) // otherwise it runs out
+	_, _ = l.p.grid.Swap(ctx, shardValue(n), l.me, "", 0) // otherwise it runs out
 }
 
 // release gives everything back at the end.
@@ -145,7 +145,7 @@ func (l *leases) release() {
 	defer cancel()
 	for n := range l.p.shards {
 		if l.p.shards[n].endLease() {
-			_, _ = l.p.grid.Swap(ctx, shardClaim(n), l.me, "", 0)
+			_, _ = l.p.grid.Swap(ctx, shardValue(n), l.me, "", 0)
 		}
 	}
 	_, _ = l.exchange(ctx, func(nodes map[string]uint64) { delete(nodes, l.me) })
@@ -176,13 +176,13 @@ func (l *leases) meet(ctx context.Context) ([]string, error) {
 // exchange changes the list of nodes, against whoever does the same.
 func (l *leases) exchange(ctx context.Context, change func(map[string]uint64)) (map[string]uint64, error) {
 	const attempts = 20
-	held, err := l.p.grid.Value(ctx, nodesClaim)
+	before, err := l.p.grid.Value(ctx, nodesValue)
 	for range attempts {
 		if err != nil {
 			return nil, err
 		}
 		nodes := map[string]uint64{}
-		_ = json.Unmarshal([]byte(held), &nodes) // what cannot be read is written anew
+		_ = json.Unmarshal([]byte(before), &nodes) // what cannot be read is written anew
 		if nodes == nil {
 			nodes = map[string]uint64{}
 		}
@@ -193,10 +193,10 @@ func (l *leases) exchange(ctx context.Context, change func(map[string]uint64)) (
 		}
 		wanted := string(text)
 		var now string
-		if now, err = l.p.grid.Swap(ctx, nodesClaim, held, wanted, nodesTTL); now == wanted && err == nil {
+		if now, err = l.p.grid.Swap(ctx, nodesValue, before, wanted, nodesTTL); now == wanted && err == nil {
 			return nodes, nil
 		}
-		held = now
+		before = now
 	}
 	return nil, freshet.Errorf(freshet.Unavailable, "too many nodes change the list of pollers at once")
 }

@@ -102,7 +102,7 @@ func (s *source) loadAgain() {
 }
 
 // adopt takes the catalog's answer and arranges the next poll: now for whoever waits, spread over the interval for those
-// that come in crowds.
+// that come in bursts.
 func (s *source) adopt(ctx context.Context, found *catalog.Source) error {
 	t, err := newEndpoint(&found.Topic, found.AllowedHosts)
 	if err != nil {

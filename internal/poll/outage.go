@@ -42,7 +42,7 @@ func (o *outage) tell(ctx context.Context, by outages, f *freshet.SourceFailure,
 	if o.told != "" && (o.fatal || !f.Fatal) {
 		value = o.told
 	}
-	name := freshet.SourceClaim(o.topicID)
+	name := freshet.SourceValue(o.topicID)
 	now, err := by.grid.Swap(ctx, name, o.told, value, pause+outageSlack)
 	if err == nil && now != value {
 		now, err = by.grid.Swap(ctx, name, now, value, pause+outageSlack) // it expired, or another node's is still there
@@ -62,7 +62,7 @@ func (o *outage) tell(ctx context.Context, by outages, f *freshet.SourceFailure,
 // end takes back what was told, also by a node that polled the topic before, and logs why.
 func (o *outage) end(ctx context.Context, by outages, why string) {
 	o.since = time.Time{}
-	name := freshet.SourceClaim(o.topicID)
+	name := freshet.SourceValue(o.topicID)
 	if !o.looked {
 		value, err := by.grid.Value(ctx, name)
 		if err != nil {

@@ -182,7 +182,7 @@ func (w *world) document(id string) string {
 
 func (w *world) failure(id string) *freshet.SourceFailure {
 	w.t.Helper()
-	text, err := w.grid.Value(w.t.Context(), freshet.SourceClaim(id))
+	text, err := w.grid.Value(w.t.Context(), freshet.SourceValue(id))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -735,7 +735,7 @@ func TestANodeThatWasAsleepPublishesNothing(t *testing.T) {
 		after(500 * time.Millisecond)
 		for i := range w.poller.shards {
 			w.poller.shards[i].until.Store(new(time.Time)) // as if its leases had run out meanwhile
-			_, _ = w.grid.Swap(t.Context(), shardClaim(i), w.poller.leases.me, "another node", time.Minute)
+			_, _ = w.grid.Swap(t.Context(), shardValue(i), w.poller.leases.me, "another node", time.Minute)
 		}
 		after(time.Second)
 		if got := w.document("a"); got != "" {

@@ -53,7 +53,7 @@ func TestASubscriberWhoComesBackAtTheLastMomentHasItPolled(t *testing.T) {
 type slowClaims struct{ *memory.Grid }
 
 func (g slowClaims) Swap(ctx context.Context, name, old, new string, ttl time.Duration) (string, error) {
-	if name == freshet.SourceClaim("a") {
+	if name == freshet.SourceValue("a") {
 		time.Sleep(time.Second)
 	}
 	return g.Grid.Swap(ctx, name, old, new, ttl)

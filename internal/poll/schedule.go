@@ -8,8 +8,8 @@ import (
 // jitter is by which part of itself an interval is varied, to drive apart what began together.
 const jitter = 0.05
 
-// crowded is how late a poll is that had to wait for others, and not just for a processor.
-const crowded = 10 * time.Millisecond
+// congested is how late a poll is that had to wait for others, and not just for a processor.
+const congested = 10 * time.Millisecond
 
 // schedule is when a source is polled next: one timer, and no goroutine while it runs. It is guarded by source.mu.
 type schedule struct {
@@ -53,7 +53,7 @@ func (s *schedule) after(began, now time.Time, pause, every time.Duration) time.
 // part of the way towards that: those that were due together and were served one after the other are apart from then on, and
 // so are those that were due one after the other and were served together, after a stall.
 func (s *schedule) base(began time.Time) time.Time {
-	if late := began.Sub(s.due); late > crowded {
+	if late := began.Sub(s.due); late > congested {
 		return s.due.Add(rand.N(late))
 	}
 	return s.due

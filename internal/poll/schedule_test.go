@@ -8,8 +8,8 @@ import (
 func TestBeingALittleLateDoesNotAddUp(t *testing.T) {
 	due, every := time.Now(), time.Second
 	s := schedule{due: due}
-	began := due.Add(crowded)
-	if got := s.after(began, began.Add(100*time.Millisecond), every, every); got != every-crowded-100*time.Millisecond {
+	began := due.Add(congested)
+	if got := s.after(began, began.Add(100*time.Millisecond), every, every); got != every-congested-100*time.Millisecond {
 		t.Errorf("the next poll comes after %s", got)
 	}
 	if got := s.after(began, began.Add(time.Hour), every, every); got != every/4 {

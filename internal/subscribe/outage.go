@@ -158,7 +158,7 @@ func (s *sources) look(topicID string) (failure *freshet.SourceFailure, known bo
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 	defer cancel()
-	text, err := s.values.Value(ctx, freshet.SourceClaim(topicID))
+	text, err := s.values.Value(ctx, freshet.SourceValue(topicID))
 	if err != nil {
 		s.log.Warn("state of a data source could not be read", "topic", topicID, "err", err)
 		return nil, false

@@ -26,7 +26,7 @@ func (h *harness) polled(url string) freshet.Topic {
 // fail does what the poller does when a source fails; nil when it recovers.
 func (h *harness) fail(topic freshet.Topic, f *freshet.SourceFailure) {
 	h.t.Helper()
-	ctx, name := context.Background(), freshet.SourceClaim(topic.ID)
+	ctx, name := context.Background(), freshet.SourceValue(topic.ID)
 	old, _ := h.grid.Value(ctx, name)
 	value := ""
 	if f != nil {
