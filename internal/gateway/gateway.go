@@ -1,10 +1,10 @@
-// Package gateway is the front door on one address: it sends each request to the API it names, and runs that API's
+// Package gateway serves many APIs on one address: it sends each request to the API it names, and runs that API's
 // plugins first. The platform's own APIs are answered in process or by another one; registered APIs are forwarded to
 // their upstreams. It knows nothing of how they are registered.
 //
 // It routes by whole segments and never cleans a path: what it matches is what it forwards. It does not balance load,
-// retry or cache. What is registered comes from the registry; requests are answered from an immutable table in memory that
-// is replaced when a notice says so, and at least looked at every second. Everything is safe for concurrent use.
+// retry or cache. What is registered comes from the registry; requests are answered from an immutable table in memory. It is replaced
+// after a notice, and once a second the gateway looks whether it is the newest. Everything is safe for concurrent use.
 package gateway
 
 import (

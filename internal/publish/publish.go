@@ -1,7 +1,8 @@
 // Package publish is the publishing API: it takes documents over HTTP and hands them to the router.
 //
-// It knows HTTP and nothing else: who may publish is the catalog's answer, what a publication changes is the router's. It
-// keeps no state; its handler is safe for concurrent use.
+// It knows HTTP and nothing else: who may publish is decided by the catalog, what a publication changes by the router. It
+// keeps no state. Common publications are answered by [API.FastPath], below net/http, all others by the API as an http.Handler. Both are safe
+// for concurrent use.
 package publish
 
 import (

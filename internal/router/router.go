@@ -1,4 +1,4 @@
-// Package router is the heart: publications in, cursors out.
+// Package router makes revisions of publications, and brings every subscriber's cursor to the newest one.
 //
 // # The log and its readers
 //

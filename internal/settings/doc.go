@@ -7,5 +7,5 @@
 //
 // It deliberately does not read the process environment or the command line (the caller passes them in), and does
 // not watch anything: settings are fixed when the process starts. The only I/O is reading the files it is told of.
-// All values are plain data; nothing here is safe for concurrent mutation, and nothing mutates after Load.
+// Settings do not change after Load, so they may be read concurrently.
 package settings

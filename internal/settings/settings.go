@@ -135,7 +135,7 @@ const (
 // Environment says how strict the server is.
 type Environment string
 
-// The environments. Development makes first steps easy; production refuses what is only safe on a desk.
+// The environments. Development makes first steps easy; production refuses what is only safe on a developer's machine.
 const (
 	Development Environment = "development"
 	Production  Environment = "production"

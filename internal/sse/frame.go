@@ -1,6 +1,6 @@
 // Package sse makes the bytes of a Server-Sent Events stream, frames and their compressed form, and reads them back.
 //
-// A frame is what one event, comment or heartbeat takes on the wire. Frames are plain byte slices so that one can be
+// A frame is what one event, comment or heartbeat takes on the wire. Frames are byte slices, so that one can be
 // shared by every subscriber; the package never keeps or changes what it is given. It does not decide what is sent,
 // to whom or when. Everything but a Reader is a pure function and safe for concurrent use.
 package sse
