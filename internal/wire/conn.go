@@ -26,15 +26,16 @@ type conn struct {
 	state    atomic.Int32    // one of those below
 
 	// Owned by the goroutine that serves it.
-	x         *Exchange // nil while it waits
-	hasServed bool
-	template  *http.Request         // what its requests have in common; nil until one is made
-	readStep  func(fd uintptr) bool // receiveNow
-	writeStep func(fd uintptr) bool // sendNow
-	failed    error                 // of the last step
-	received  int                   // in the last step
-	unsent    []byte
-	writeArm  time.Time // the deadline of writes
+	x            *Exchange // nil while it waits
+	hasServed    bool
+	isBehindPost bool                  // the last request was one
+	template     *http.Request         // what its requests have in common; nil until one is made
+	readStep     func(fd uintptr) bool // receiveNow
+	writeStep    func(fd uintptr) bool // sendNow
+	failed       error                 // of the last step
+	received     int                   // in the last step
+	unsent       []byte
+	writeArm     time.Time // the deadline of writes
 
 	// The deadline of reads. It moves with every request, and the socket hears of it only when one comes true.
 	mu        sync.Mutex
@@ -115,7 +116,7 @@ func (c *conn) serveAll() (o Outcome) {
 			x.start = x.headStart // none of it was read
 			return o
 		}
-		c.hasServed = true
+		c.hasServed, c.isBehindPost = true, x.Method == http.MethodPost
 		if !x.finish() || c.server.isClosing.Load() {
 			return Done
 		}

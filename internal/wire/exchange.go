@@ -58,10 +58,14 @@ var (
 	headEnd   = []byte("\r\n\r\n")
 )
 
-// hasHead reports whether a whole head was read. It skips what some clients send behind a body (RFC 9112, 2.2).
+// hasHead reports whether a whole head was read. It skips empty lines before it (RFC 9112, 2.2), and behind a POST, where some clients send them, also
+// halves of one, as net/http does.
 func (x *Exchange) hasHead() bool {
 	for bytes.HasPrefix(x.unread(), emptyLine) {
 		x.start += len(emptyLine)
+	}
+	for x.conn.isBehindPost && !x.isEmpty() && (x.in[x.start] == '\r' || x.in[x.start] == '\n') {
+		x.start++
 	}
 	return bytes.Contains(x.unread(), headEnd)
 }
