@@ -43,7 +43,7 @@ func (r *report) figures() []figure {
 	j.atLeast("connects", connectsPerS, "connects per second", "Nchan", 1)
 	j.absolute("compress", compressRatio, "CPU with compression over without", 1.3, "×")
 	j.absolute("idle", rssPerConn, "memory of an idle subscriber", 1, "KB")
-	j.idleCrowd()
+	j.idleFleet()
 	j.absolute("slow", slowRSSGrowthMB, "memory that one slow reader costs", 1, "MB")
 	j.absolute("slow", slowP99Ratio, "the others' p99 with a slow reader over without", 1.1, "×")
 	if v, ok := r.get("slow", ours, slowEndedRight); ok {
@@ -103,8 +103,8 @@ func (j *judge) absolute(id, metric, what string, bound float64, unit string) {
 	}
 }
 
-// idleCrowd judges 100,000 idle subscribers; where fewer were possible, what they took is scaled up, and the text says so.
-func (j *judge) idleCrowd() {
+// idleFleet judges 100,000 idle subscribers; where fewer were possible, what they took is scaled up, and the text says so.
+func (j *judge) idleFleet() {
 	n, ok := j.r.get("idle", ours, connections)
 	if !ok || n == 0 {
 		return
@@ -112,8 +112,8 @@ func (j *judge) idleCrowd() {
 	rss, _ := j.r.get("idle", ours, rssTotalMB)
 	perConn, _ := j.r.get("idle", ours, rssPerConn)
 	how := ""
-	if n < idleCrowd {
-		rss += (idleCrowd - n) * perConn / 1024
+	if n < idleFleet {
+		rss += (idleFleet - n) * perConn / 1024
 		how = fmt.Sprintf(", scaled up from %.0f", n)
 	}
 	j.add(figure{Text: "100,000 idle subscribers: memory" + how, Value: rss, Bound: 250, AtMost: true, Unit: "MB"})
@@ -125,18 +125,18 @@ func (j *judge) idleCrowd() {
 	j.add(f)
 }
 
-const idleCrowd = 100_000
+const idleFleet = 100_000
 
-// idleCPU is what idleCrowd idle subscribers cost, or would.
+// idleCPU is what idleFleet idle subscribers cost, or would.
 func (j *judge) idleCPU(name string) (percent float64, ok bool) {
 	n, ok := j.r.get("idle", name, connections)
 	if !ok || n == 0 {
 		return 0, false
 	}
 	cpu, _ := j.r.get("idle", name, idleCPUPercent)
-	if n < idleCrowd {
+	if n < idleFleet {
 		base, _ := j.r.get("idle", name, fewCPUPercent)
-		cpu = base + (cpu-base)*idleCrowd/n
+		cpu = base + (cpu-base)*idleFleet/n
 	}
 	return cpu, true
 }

@@ -20,7 +20,7 @@ type load struct {
 	// may change the window, and ends with its context.
 	publications int64
 	beside       func(context.Context, *endpoint) (after func() error, err error)
-	meanwhile    func(context.Context, *endpoint, *crowd) error
+	meanwhile    func(context.Context, *endpoint, *fleet) error
 }
 
 const (
@@ -42,10 +42,10 @@ func (l load) run(ctx context.Context, b *bench, c *contender) (metrics, error) 
 	return m, err
 }
 
-func (l load) open(ctx context.Context, e *endpoint) (*crowd, time.Duration, error) {
+func (l load) open(ctx context.Context, e *endpoint) (*fleet, time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	opts := crowdOptions{address: e.subscribe, size: l.subscribers, parallel: connectParallel}
+	opts := fleetOptions{address: e.subscribe, size: l.subscribers, parallel: connectParallel}
 	for _, t := range e.topics {
 		if l.compress {
 			t.request = t.compress
@@ -58,18 +58,18 @@ func (l load) open(ctx context.Context, e *endpoint) (*crowd, time.Duration, err
 	if e.parallel > 0 {
 		opts.parallel = e.parallel
 	}
-	return openCrowd(ctx, opts)
+	return openFleet(ctx, opts)
 }
 
 func (l load) measure(ctx context.Context, b *bench, c *contender, e *endpoint) (metrics, error) {
-	crowd, _, err := l.open(ctx, e)
+	fleet, _, err := l.open(ctx, e)
 	if err != nil {
 		return nil, err
 	}
 	closed := false
 	defer func() {
 		if !closed {
-			crowd.close()
+			fleet.close()
 		}
 	}()
 	var after func() error
@@ -81,7 +81,7 @@ func (l load) measure(ctx context.Context, b *bench, c *contender, e *endpoint) 
 	payloads := newPayloads(l.payloadLen)
 	p := &publishing{to: e, payloads: payloads, inFlight: b.opts.inFlight, rate: l.deliveries / l.perPublication(), limit: l.publications}
 	p.start(ctx)
-	m, err := l.observe(ctx, b, e, crowd, p)
+	m, err := l.observe(ctx, b, e, fleet, p)
 	acked, publishErr := p.wait()
 	if err = errors.Join(err, publishErr); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (l load) measure(ctx context.Context, b *bench, c *contender, e *endpoint) 
 	if c.lossy {
 		patience = lossyTimeout
 	}
-	if err := l.settle(ctx, e, crowd, payloads, patience); err != nil && (!c.lossy || ctx.Err() != nil) {
+	if err := l.settle(ctx, e, fleet, payloads, patience); err != nil && (!c.lossy || ctx.Err() != nil) {
 		return nil, fmt.Errorf("%w (%d publications were acknowledged)", err, acked)
 	}
 	if after != nil {
@@ -98,21 +98,21 @@ func (l load) measure(ctx context.Context, b *bench, c *contender, e *endpoint) 
 			return nil, err
 		}
 	}
-	s := crowd.sum()
+	s := fleet.sum()
 	closed = true
-	crowd.close()
+	fleet.close()
 	if s.Disorder+s.Malformed+s.Closed > 0 {
 		return nil, fmt.Errorf("%d events out of order, %d malformed, %d subscribers closed", s.Disorder, s.Malformed, s.Closed)
 	}
-	if err := l.check(crowd, e, payloads); err != nil {
+	if err := l.check(fleet, e, payloads); err != nil {
 		return nil, err
 	}
-	l.conclude(m, crowd, acked, s)
+	l.conclude(m, fleet, acked, s)
 	return m, nil
 }
 
 // observe reads the counters at both ends of the window.
-func (l load) observe(ctx context.Context, b *bench, e *endpoint, crowd *crowd, p *publishing) (metrics, error) {
+func (l load) observe(ctx context.Context, b *bench, e *endpoint, fleet *fleet, p *publishing) (metrics, error) {
 	if err := sleep(ctx, b.opts.warmUp); err != nil {
 		return nil, err
 	}
@@ -123,19 +123,19 @@ func (l load) observe(ctx context.Context, b *bench, e *endpoint, crowd *crowd, 
 	if err != nil {
 		return nil, err
 	}
-	start, seen, acked := time.Now(), crowd.sum(), p.acked.Load()
-	crowd.window.Store(1)
+	start, seen, acked := time.Now(), fleet.sum(), p.acked.Load()
+	fleet.window.Store(1)
 	if l.publications > 0 {
-		err = l.awaitPublications(ctx, e, crowd, p)
+		err = l.awaitPublications(ctx, e, fleet, p)
 	} else {
 		stopProfile := b.profile(ctx, e, l.profile)
 		err = sleep(ctx, b.opts.window)
 		stopProfile()
 	}
-	crowd.window.Store(0)
+	fleet.window.Store(0)
 	err = errors.Join(err, l.settleMemory(ctx, e))
 	after, usageErr := e.process.usage()
-	took, seenNow, ackedNow := time.Since(start).Seconds(), crowd.sum(), p.acked.Load()
+	took, seenNow, ackedNow := time.Since(start).Seconds(), fleet.sum(), p.acked.Load()
 	events := float64(seenNow.Events - seen.Events)
 	if err = errors.Join(err, usageErr); err != nil {
 		return nil, err
@@ -156,11 +156,11 @@ func (l load) observe(ctx context.Context, b *bench, e *endpoint, crowd *crowd, 
 }
 
 // awaitPublications returns when all of them are acknowledged.
-func (l load) awaitPublications(ctx context.Context, e *endpoint, crowd *crowd, p *publishing) (err error) {
+func (l load) awaitPublications(ctx context.Context, e *endpoint, fleet *fleet, p *publishing) (err error) {
 	if l.meanwhile != nil {
 		ctx, cancel := context.WithCancel(ctx)
 		done := make(chan error, 1)
-		go func() { done <- l.meanwhile(ctx, e, crowd) }()
+		go func() { done <- l.meanwhile(ctx, e, fleet) }()
 		defer func() {
 			cancel()
 			err = errors.Join(err, <-done)
@@ -185,15 +185,15 @@ func (l load) settleMemory(ctx context.Context, e *endpoint) error {
 }
 
 // settle publishes once more and waits until everybody has it.
-func (l load) settle(ctx context.Context, e *endpoint, crowd *crowd, payloads *payloads, patience time.Duration) error {
-	crowd.final.Store(1)
+func (l load) settle(ctx context.Context, e *endpoint, fleet *fleet, payloads *payloads, patience time.Duration) error {
+	fleet.final.Store(1)
 	if err := publishFinal(ctx, e, payloads, 1); err != nil {
 		return fmt.Errorf("last publication: %w", err)
 	}
 	deadline := time.Now().Add(patience)
-	quietSince, bytes := time.Now(), crowd.sum().Bytes
+	quietSince, bytes := time.Now(), fleet.sum().Bytes
 	for {
-		s := crowd.sum()
+		s := fleet.sum()
 		if s.Bytes != bytes {
 			quietSince, bytes = time.Now(), s.Bytes
 		}
@@ -210,8 +210,8 @@ func (l load) settle(ctx context.Context, e *endpoint, crowd *crowd, payloads *p
 }
 
 // check asks the sampled subscribers.
-func (l load) check(crowd *crowd, e *endpoint, payloads *payloads) error {
-	for _, w := range crowd.witnesses() {
+func (l load) check(fleet *fleet, e *endpoint, payloads *payloads) error {
+	for _, w := range fleet.witnesses() {
 		err := w.stats.Err
 		if err == nil {
 			last, _, _ := lastMark(w.doc["live"])
@@ -224,17 +224,17 @@ func (l load) check(crowd *crowd, e *endpoint, payloads *payloads) error {
 	return nil
 }
 
-func (l load) conclude(m metrics, crowd *crowd, acked int64, s tally) {
+func (l load) conclude(m metrics, fleet *fleet, acked int64, s tally) {
 	m[missedPercent] = 100 * (1 - float64(s.Events)/(float64(acked)*l.perPublication()))
 	m[retriedConnects] = float64(s.Retried)
 	if l.compress {
 		m[missedPercent] = 0 // the first and the last event are counted too
 	}
-	if h := crowd.latencies(1); h.Count() > 0 {
+	if h := fleet.latencies(1); h.Count() > 0 {
 		m[p50ms] = milliseconds(h.Quantile(0.5))
 		m[p99ms] = milliseconds(h.Quantile(0.99))
 	}
-	if h := crowd.latencies(2); h.Count() > 0 {
+	if h := fleet.latencies(2); h.Count() > 0 {
 		m[otherP99ms] = milliseconds(h.Quantile(0.99))
 	}
 }

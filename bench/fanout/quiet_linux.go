@@ -39,11 +39,11 @@ func (i idle) run(ctx context.Context, b *bench, c *contender) (metrics, error) 
 		w.look(ctx, b.opts.idleFor/2)
 		sockets := socketMemory()
 		n := b.fits(i.subscribers) - few
-		crowd, _, err := load{subscribers: n}.open(ctx, e)
+		fleet, _, err := load{subscribers: n}.open(ctx, e)
 		if err != nil {
 			return err
 		}
-		defer crowd.close()
+		defer fleet.close()
 		w.look(ctx, earlyAfter)
 		w.look(ctx, b.opts.idleFor)
 		if w.err != nil {
@@ -104,11 +104,11 @@ func (s connects) run(ctx context.Context, b *bench, c *contender) (metrics, err
 		}
 		n := b.fits(s.subscribers)
 		stopProfile := b.profile(ctx, e, "connects")
-		crowd, took, err := load{subscribers: n}.open(ctx, e)
+		fleet, took, err := load{subscribers: n}.open(ctx, e)
 		if err != nil {
 			return err
 		}
-		defer crowd.close()
+		defer fleet.close()
 		stopProfile()
 		after, err := e.process.usage()
 		if err != nil {
@@ -116,7 +116,7 @@ func (s connects) run(ctx context.Context, b *bench, c *contender) (metrics, err
 		}
 		m = metrics{
 			connections:     float64(n),
-			retriedConnects: float64(crowd.sum().Retried),
+			retriedConnects: float64(fleet.sum().Retried),
 			connectsPerS:    float64(n) / took.Seconds(),
 			cpuPerConnect:   float64((after.cpu - before.cpu).Microseconds()) / float64(n),
 		}

@@ -70,9 +70,9 @@ func (s slow) run(ctx context.Context, b *bench, c *contender) (metrics, error) 
 // more than it may by the slow one. The first window is with it, the second without; neither has the time in which it came.
 func (s slow) takeTurns(ctx context.Context, b *bench, c *contender) (metrics, error) {
 	l := load{subscribers: s.subscribers, payloadLen: 256, publications: 2 * s.publications, deliveries: s.perSecond * float64(s.subscribers)}
-	l.meanwhile = func(ctx context.Context, e *endpoint, crowd *crowd) error {
+	l.meanwhile = func(ctx context.Context, e *endpoint, fleet *fleet) error {
 		for ctx.Err() == nil {
-			crowd.window.Store(0)
+			fleet.window.Store(0)
 			reader, err := startSlow(ctx, e, b.opts.slowBuffer)
 			switch {
 			case ctx.Err() != nil && err != nil:
@@ -81,9 +81,9 @@ func (s slow) takeTurns(ctx context.Context, b *bench, c *contender) (metrics, e
 				return err
 			}
 			_ = sleep(ctx, fill)
-			crowd.window.Store(1)
+			fleet.window.Store(1)
 			_ = sleep(ctx, turn)
-			crowd.window.Store(2)
+			fleet.window.Store(2)
 			reader.leave()
 			_ = sleep(ctx, turn)
 		}

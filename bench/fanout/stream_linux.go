@@ -43,7 +43,7 @@ func (t *thread) begin(s *subscriber) {
 }
 
 func (t *thread) ended(s *subscriber, errno syscall.Errno) {
-	if !t.crowd.open.Load() {
+	if !t.fleet.open.Load() {
 		t.again(s, fmt.Errorf("closed by the server: %w", errno))
 		return
 	}
@@ -73,7 +73,7 @@ func (t *thread) take(s *subscriber, b []byte, now int64) {
 
 func (t *thread) found(s *subscriber, m mark, now int64) {
 	if m.publisher == finalPublisher {
-		if m.seq > 0 && m.seq == t.crowd.final.Load() {
+		if m.seq > 0 && m.seq == t.fleet.final.Load() {
 			t.local.Finals++
 		}
 		return
@@ -85,7 +85,7 @@ func (t *thread) found(s *subscriber, m mark, now int64) {
 		return
 	}
 	s.last[p] = m.seq
-	if w := t.crowd.window.Load(); w > 0 {
+	if w := t.fleet.window.Load(); w > 0 {
 		t.latency[w-1].Add(time.Duration(now - m.at))
 	}
 }

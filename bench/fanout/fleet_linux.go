@@ -14,9 +14,9 @@ import (
 	"github.com/freshet-io/freshet/internal/histogram"
 )
 
-// crowd is many subscribers of one server. Each of its threads owns a part of them.
-type crowd struct {
-	opts    crowdOptions
+// fleet is many subscribers of one server. Each of its threads owns a part of them.
+type fleet struct {
+	opts    fleetOptions
 	threads []*thread
 	open    atomic.Bool   // everybody is connected
 	window  atomic.Int32  // for which percentiles deliveries count: those of window 1 or 2; 0: none
@@ -25,7 +25,7 @@ type crowd struct {
 	done    sync.WaitGroup
 }
 
-type crowdOptions struct {
+type fleetOptions struct {
 	address   netip.AddrPort
 	requests  [][]byte // the whole GET; each is sent by as many
 	size      int
@@ -61,9 +61,9 @@ func (t *tally) add(o *tally) {
 	t.Finals += o.Finals
 }
 
-// openCrowd connects everybody and waits until all have an answer.
-func openCrowd(ctx context.Context, opts crowdOptions) (*crowd, time.Duration, error) {
-	c := &crowd{opts: opts}
+// openFleet connects everybody and waits until all have an answer.
+func openFleet(ctx context.Context, opts fleetOptions) (*fleet, time.Duration, error) {
+	c := &fleet{opts: opts}
 	began := time.Now()
 	for i := range generatorThreads {
 		t, err := newThread(c, i, (opts.size+generatorThreads-1-i)/generatorThreads)
@@ -94,7 +94,7 @@ func openCrowd(ctx context.Context, opts crowdOptions) (*crowd, time.Duration, e
 	}
 }
 
-func (c *crowd) errors() (all []error) {
+func (c *fleet) errors() (all []error) {
 	for _, t := range c.threads {
 		if err := t.err.Load(); err != nil {
 			all = append(all, *err)
@@ -103,7 +103,7 @@ func (c *crowd) errors() (all []error) {
 	return all
 }
 
-func (c *crowd) sum() tally {
+func (c *fleet) sum() tally {
 	var s tally
 	for _, t := range c.threads {
 		s.add(t.seen.Load())
@@ -112,7 +112,7 @@ func (c *crowd) sum() tally {
 }
 
 // close resets every connection, so that none of them lingers in the kernel and takes a port.
-func (c *crowd) close() {
+func (c *fleet) close() {
 	c.stop.Store(true)
 	c.done.Wait()
 	for _, t := range c.threads {
@@ -121,7 +121,7 @@ func (c *crowd) close() {
 }
 
 // latencies of a window are valid after close.
-func (c *crowd) latencies(window int32) *histogram.Fine {
+func (c *fleet) latencies(window int32) *histogram.Fine {
 	h := new(histogram.Fine)
 	for _, t := range c.threads {
 		h.Merge(&t.latency[window-1])
@@ -130,7 +130,7 @@ func (c *crowd) latencies(window int32) *histogram.Fine {
 }
 
 // witnesses is valid after close.
-func (c *crowd) witnesses() (all []*witness) {
+func (c *fleet) witnesses() (all []*witness) {
 	for _, t := range c.threads {
 		for i := range t.subscribers {
 			if w := t.subscribers[i].witness; w != nil {
@@ -144,7 +144,7 @@ func (c *crowd) witnesses() (all []*witness) {
 
 // thread is an event loop of the generator.
 type thread struct {
-	crowd  *crowd
+	fleet  *fleet
 	number int
 	epoll  int
 	seen   atomic.Pointer[tally]
@@ -177,12 +177,12 @@ const (
 	gone
 )
 
-func newThread(c *crowd, number, size int) (*thread, error) {
+func newThread(c *fleet, number, size int) (*thread, error) {
 	epoll, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, err
 	}
-	t := &thread{crowd: c, number: number, epoll: epoll, subscribers: make([]subscriber, size)}
+	t := &thread{fleet: c, number: number, epoll: epoll, subscribers: make([]subscriber, size)}
 	t.seen.Store(&tally{})
 	for i := range min(size, (c.opts.witnesses+generatorThreads-1-number)/generatorThreads) {
 		t.subscribers[i].witness = &witness{}
@@ -194,7 +194,7 @@ func (t *thread) run() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	events := make([]syscall.EpollEvent, 512)
-	for !t.crowd.stop.Load() {
+	for !t.fleet.stop.Load() {
 		t.openMore()
 		n, err := syscall.EpollWait(t.epoll, events, 20)
 		if err != nil && !errors.Is(err, syscall.EINTR) {
@@ -221,7 +221,7 @@ func (t *thread) fail(err error) {
 
 // openMore keeps a bounded number of connections on their way.
 func (t *thread) openMore() {
-	for t.opened < len(t.subscribers) && t.opening < max(1, t.crowd.opts.parallel/generatorThreads) {
+	for t.opened < len(t.subscribers) && t.opening < max(1, t.fleet.opts.parallel/generatorThreads) {
 		t.connect(t.opened)
 		t.opened++
 	}
@@ -229,7 +229,7 @@ func (t *thread) openMore() {
 
 func (t *thread) connect(i int) {
 	s := &t.subscribers[i]
-	fd, err := dial(t.crowd.opts.address, i)
+	fd, err := dial(t.fleet.opts.address, i)
 	if err != nil {
 		s.state = gone
 		t.fail(err)
@@ -295,7 +295,7 @@ func (t *thread) handle(s *subscriber, events uint32, now int64) {
 }
 
 func (t *thread) ask(s *subscriber) {
-	index, requests := t.index(s), t.crowd.opts.requests
+	index, requests := t.index(s), t.fleet.opts.requests
 	if _, err := syscall.Write(int(s.fd), requests[index%len(requests)]); err != nil {
 		t.fail(fmt.Errorf("request: %w", err))
 		t.drop(s)
