@@ -15,21 +15,21 @@ import (
 	"time"
 )
 
-// desk is somebody at a command line who uses one server.
-type desk struct {
+// shell is a command line of somebody who uses one server.
+type shell struct {
 	t    *testing.T
 	home string
 	env  []string
 }
 
-func newDesk(t *testing.T, p *process) *desk {
+func newShell(t *testing.T, p *process) *shell {
 	t.Helper()
 	home := t.TempDir()
-	return &desk{t: t, home: home, env: []string{"HOME=" + home, "FRESHET_CLI_SERVER=http://" + p.Gateway,
+	return &shell{t: t, home: home, env: []string{"HOME=" + home, "FRESHET_CLI_SERVER=http://" + p.Gateway,
 		"FRESHET_CLI_SUBSCRIBER=http://" + p.Subscriber, "FRESHET_CLI_ADMIN=http://" + p.Admin}}
 }
 
-func (d *desk) command(args ...string) *exec.Cmd {
+func (d *shell) command(args ...string) *exec.Cmd {
 	d.t.Helper()
 	cmd := command(d.t, args...)
 	cmd.Env = append(cmd.Env, d.env...)
@@ -37,7 +37,7 @@ func (d *desk) command(args ...string) *exec.Cmd {
 }
 
 // run runs a command line with something on its stdin.
-func (d *desk) run(stdin string, args ...string) result {
+func (d *shell) run(stdin string, args ...string) result {
 	d.t.Helper()
 	cmd := d.command(args...)
 	cmd.Stdin = strings.NewReader(stdin)
@@ -45,7 +45,7 @@ func (d *desk) run(stdin string, args ...string) result {
 }
 
 // must returns what a command prints, if it does what it should.
-func (d *desk) must(stdin string, args ...string) string {
+func (d *shell) must(stdin string, args ...string) string {
 	d.t.Helper()
 	got := d.run(stdin, args...)
 	if got.code != 0 {
@@ -54,7 +54,7 @@ func (d *desk) must(stdin string, args ...string) string {
 	return got.stdout
 }
 
-func (d *desk) mustJSON(out any, args ...string) {
+func (d *shell) mustJSON(out any, args ...string) {
 	d.t.Helper()
 	text := d.must("", append(args, "-o", "json")...)
 	if err := json.Unmarshal([]byte(text), out); err != nil {
@@ -62,10 +62,10 @@ func (d *desk) mustJSON(out any, args ...string) {
 	}
 }
 
-// signedIn is a desk whose user is the admin.
-func signedIn(t *testing.T, p *process) *desk {
+// signedIn is a shell whose user is the admin.
+func signedIn(t *testing.T, p *process) *shell {
 	t.Helper()
-	d := newDesk(t, p)
+	d := newShell(t, p)
 	d.must("freshet-admin\n", "login", "--email", "admin@freshet.local", "--password-stdin")
 	return d
 }
@@ -345,7 +345,7 @@ func TestTheTerminalShowsTheDocumentAndWhatChanged(t *testing.T) {
 }
 
 func TestThePasswordIsNotShownWhileItIsTyped(t *testing.T) {
-	d := newDesk(t, start(t))
+	d := newShell(t, start(t))
 	inside, outside := openTerminal(t)
 	cmd := d.command("login")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = inside, inside, inside

@@ -120,7 +120,7 @@ func (d *Demo) Feed(ctx context.Context, problem func(error)) {
 		next  func(now time.Time) any
 	}{
 		{Quotes, 400 * time.Millisecond, newMarket().next},
-		{News, 2500 * time.Millisecond, newDesk().next},
+		{News, 2500 * time.Millisecond, newNewsFeed().next},
 		{Sensors, 300 * time.Millisecond, newHouse().next},
 	} {
 		wg.Go(func() { d.publish(ctx, f.topic, f.every, f.next, problem) })

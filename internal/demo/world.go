@@ -55,25 +55,25 @@ type story struct {
 	At      string `json:"at"`
 }
 
-// desk is a feed: what is new comes first, and what is old falls out at the end.
-type desk struct {
+// newsFeed is a list: what is new comes first, and what is old falls out at the end.
+type newsFeed struct {
 	stories []story
 	count   int
 }
 
 const feedLength = 20
 
-func newDesk() *desk { return &desk{} }
+func newNewsFeed() *newsFeed { return &newsFeed{} }
 
-func (d *desk) next(now time.Time) any {
+func (f *newsFeed) next(now time.Time) any {
 	pick := func(words ...string) string { return words[rand.IntN(len(words))] }
-	d.count++
+	f.count++
 	title := fmt.Sprintf("%s %s %s", pick("Harbour", "Council", "Orchestra", "Library", "Observatory", "Bakery"),
 		pick("opens", "plans", "celebrates", "repairs", "rediscovers"), pick("its old bridge", "a night market", "the long winter", "a new choir", "the east garden"))
-	s := story{ID: d.count, Section: pick("city", "science", "culture", "sport"), Title: title, At: now.UTC().Format(time.RFC3339)}
-	d.stories = append([]story{s}, d.stories...)
-	d.stories = d.stories[:min(len(d.stories), feedLength)]
-	return d.stories
+	s := story{ID: f.count, Section: pick("city", "science", "culture", "sport"), Title: title, At: now.UTC().Format(time.RFC3339)}
+	f.stories = append([]story{s}, f.stories...)
+	f.stories = f.stories[:min(len(f.stories), feedLength)]
+	return f.stories
 }
 
 // sensor is an item: published alone, it replaces its namesake.

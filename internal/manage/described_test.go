@@ -84,7 +84,7 @@ func matchesTemplate(template, path string) bool {
 
 // checkDescribed fails the test if the answer is not one that the description promises: status, content type and
 // body. What leads nowhere is answered with the error body all the same.
-func checkDescribed(t *testing.T, r *http.Request, a *answer) {
+func checkDescribed(t *testing.T, r *http.Request, a *response) {
 	t.Helper()
 	path := strings.TrimPrefix(strings.TrimPrefix(r.URL.EscapedPath(), "/api/v1"), "/api/latest")
 	if strings.HasPrefix(path, "/api-browser") || strings.HasPrefix(path, "/openapi") {
@@ -116,7 +116,7 @@ func checkDescribed(t *testing.T, r *http.Request, a *answer) {
 	}
 }
 
-func checkContent(t *testing.T, response *openapi3.Response, a *answer) {
+func checkContent(t *testing.T, response *openapi3.Response, a *response) {
 	t.Helper()
 	if len(response.Content) == 0 {
 		if len(a.body) > 0 {
@@ -142,7 +142,7 @@ func checkContent(t *testing.T, response *openapi3.Response, a *answer) {
 var leaks = []string{"int64", "struct", "json:", "manage.", "freshet.", "catalog.", "unmarshal", "sqlite", "SQL", "panic",
 	"goroutine", "nil", "%!", "\x00", "hunter2", password}
 
-func checkError(t *testing.T, a *answer) {
+func checkError(t *testing.T, a *response) {
 	t.Helper()
 	if a.header.Get("Content-Type") != "application/json" {
 		t.Errorf("%s: an error of content type %q", a.name, a.header.Get("Content-Type"))

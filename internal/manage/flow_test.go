@@ -113,7 +113,7 @@ func TestAnAppNameIsUniqueAmongTheAppsOfItsUser(t *testing.T) {
 	first := ada.call("POST", "/apps", `{"name":"Quotes"}`).want(201).text("id")
 	second := ada.call("POST", "/apps", `{"name":"Other"}`).want(201).text("id")
 	eve.call("POST", "/apps", `{"name":"Quotes"}`).want(201)
-	for _, a := range []*answer{
+	for _, a := range []*response{
 		ada.call("POST", "/apps", `{"name":"Quotes"}`).want(409),
 		ada.call("PATCH", "/apps/"+second, `{"name":"Quotes"}`).want(409),
 	} {
@@ -140,7 +140,7 @@ func TestAnEMailIsUniqueInAnyCase(t *testing.T) {
 		t.Errorf("the user is answered with a password: %s", a.body)
 	}
 	eve := s.signUp()
-	for _, a := range []*answer{
+	for _, a := range []*response{
 		s.stranger().call("POST", "/users", userBody("ADA@example.com", nil)).want(409),
 		eve.call("PATCH", "/users/"+eve.id, map[string]any{"email": "Ada@Example.com", "current_password": password}).want(409),
 	} {
@@ -190,7 +190,7 @@ func TestWhatGetAnswersCanBeSentBack(t *testing.T) {
 	s := serve(t)
 	c := s.signUp()
 	app := c.newApp().text("id")
-	for _, made := range []*answer{
+	for _, made := range []*response{
 		c.newTopic(app), c.newPoller(app, nil),
 		c.call("POST", "/apps/"+app+"/topics", topicBody("http-post", nil, map[string]any{"type": "item", "item_id_path": "|a|b"})).want(201),
 	} {

@@ -185,8 +185,8 @@ type client struct {
 
 func (s *server) stranger() *client { return &client{s: s, remote: "192.0.2.1:40000"} }
 
-// answer is what came back, with its body decompressed.
-type answer struct {
+// response is what came back, with its body decompressed.
+type response struct {
 	t      *testing.T
 	name   string // of the request, for messages
 	status int
@@ -195,7 +195,7 @@ type answer struct {
 }
 
 // call sends a request. body is JSON text as it is, nil for none, or a value to encode.
-func (c *client) call(method, path string, body any) *answer {
+func (c *client) call(method, path string, body any) *response {
 	c.s.t.Helper()
 	var reader io.Reader
 	switch b := body.(type) {
@@ -216,7 +216,7 @@ func (c *client) call(method, path string, body any) *answer {
 	return c.send(r)
 }
 
-func (c *client) send(r *http.Request) *answer {
+func (c *client) send(r *http.Request) *response {
 	c.s.t.Helper()
 	if c.token != "" {
 		r.Header.Set("Authorization", "Bearer "+c.token)
@@ -228,13 +228,13 @@ func (c *client) send(r *http.Request) *answer {
 	r.RemoteAddr = c.remote
 	w := httptest.NewRecorder()
 	c.s.handler.ServeHTTP(w, r)
-	a := &answer{t: c.s.t, name: fmt.Sprintf("%s %s", r.Method, r.URL), status: w.Code, header: w.Result().Header}
+	a := &response{t: c.s.t, name: fmt.Sprintf("%s %s", r.Method, r.URL), status: w.Code, header: w.Result().Header}
 	a.body = decompress(c.s.t, r, w)
 	checkDescribed(c.s.t, r, a)
 	return a
 }
 
-func (a *answer) want(status int) *answer {
+func (a *response) want(status int) *response {
 	a.t.Helper()
 	if a.status != status {
 		a.t.Fatalf("%s: status %d, want %d: %s", a.name, a.status, status, a.body)
@@ -242,7 +242,7 @@ func (a *answer) want(status int) *answer {
 	return a
 }
 
-func (a *answer) json() map[string]any {
+func (a *response) json() map[string]any {
 	a.t.Helper()
 	var v map[string]any
 	if err := json.Unmarshal(a.body, &v); err != nil {
@@ -252,7 +252,7 @@ func (a *answer) json() map[string]any {
 }
 
 // at follows a dotted path into the body.
-func (a *answer) at(path string) any {
+func (a *response) at(path string) any {
 	a.t.Helper()
 	var v any = a.json()
 	for name := range strings.SplitSeq(path, ".") {
@@ -265,7 +265,7 @@ func (a *answer) at(path string) any {
 	return v
 }
 
-func (a *answer) text(path string) string {
+func (a *response) text(path string) string {
 	a.t.Helper()
 	s, ok := a.at(path).(string)
 	if !ok {
@@ -275,7 +275,7 @@ func (a *answer) text(path string) string {
 }
 
 // link returns the href of a rel, or "".
-func (a *answer) link(rel string) string {
+func (a *response) link(rel string) string {
 	a.t.Helper()
 	links, _ := a.at("links").([]any)
 	for _, l := range links {
@@ -287,7 +287,7 @@ func (a *answer) link(rel string) string {
 }
 
 // faults are the fields that an error names, with what it says about them.
-func (a *answer) faults() map[string]string {
+func (a *response) faults() map[string]string {
 	a.t.Helper()
 	var b struct {
 		Message string               `json:"message"`

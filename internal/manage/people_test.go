@@ -27,7 +27,7 @@ func (s *server) admin() *client {
 	return c
 }
 
-func (c *client) signIn(email, password string) *answer {
+func (c *client) signIn(email, password string) *response {
 	c.s.t.Helper()
 	return c.call("PUT", "/session", map[string]any{"email": email, "password": password})
 }
@@ -42,18 +42,18 @@ func userBody(email string, replace map[string]any) map[string]any {
 }
 
 // newApp makes an app and returns its answer.
-func (c *client) newApp() *answer {
+func (c *client) newApp() *response {
 	c.s.t.Helper()
 	return c.call("POST", "/apps", map[string]any{"name": "App " + freshet.NewID()}).want(201)
 }
 
 // newTopic makes a topic for posting in the app.
-func (c *client) newTopic(appID string) *answer {
+func (c *client) newTopic(appID string) *response {
 	c.s.t.Helper()
 	return c.call("POST", "/apps/"+appID+"/topics", topicBody("http-post", nil, nil)).want(201)
 }
 
-func (c *client) newPoller(appID string, config map[string]any) *answer {
+func (c *client) newPoller(appID string, config map[string]any) *response {
 	c.s.t.Helper()
 	full := map[string]any{"url": "https://example.com/quotes.json"}
 	maps.Copy(full, config)

@@ -238,7 +238,7 @@ func TestAnUnknownEMailAndAWrongPasswordLookTheSame(t *testing.T) {
 	email := c.call("GET", "/users/"+c.id, nil).text("email")
 	c.token = ""
 	wrong := c.signIn(email, "wrong password").want(401)
-	for name, other := range map[string]*answer{
+	for name, other := range map[string]*response{
 		"unknown":       c.signIn("nobody@example.com", password),
 		"NUL":           c.signIn("a\x00b", password),
 		"long":          c.signIn(strings.Repeat("a", 100_000), password),

@@ -15,7 +15,7 @@ func TestOneAddressMakesSoManyAccountsInAnHour(t *testing.T) {
 	admin := s.admin()
 	c := s.stranger()
 	n := 0
-	signUp := func(c *client) *answer {
+	signUp := func(c *client) *response {
 		n++
 		return c.call("POST", "/users", userBody(fmt.Sprintf("u%d@example.com", n), nil))
 	}

@@ -242,7 +242,7 @@ func TestQuotasOfAnAppAreTheServersUntilAnAdminSetsThem(t *testing.T) {
 	} {
 		admin.call("PATCH", "/admin/apps/"+ada.app, step.patch).want(200)
 		ada.call("PATCH", "/apps/"+ada.app, map[string]any{"name": "x"}).want(200) // which must not make the server's limits its own
-		for _, a := range []*answer{ada.call("GET", "/apps/"+ada.app, nil).want(200), admin.call("PATCH", "/admin/apps/"+ada.app, `{}`).want(200)} {
+		for _, a := range []*response{ada.call("GET", "/apps/"+ada.app, nil).want(200), admin.call("PATCH", "/admin/apps/"+ada.app, `{}`).want(200)} {
 			var got [5]any
 			for i, name := range []string{"connections", "messages_per_month", "requests_per_minute", "topics", "document_bytes"} {
 				got[i] = a.at("quotas." + name)
