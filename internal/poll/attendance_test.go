@@ -39,8 +39,10 @@ func TestOneQuestionIsAskedAtATimeAndTheLastIsNotLost(t *testing.T) {
 	if !l.begin() || !l.next(true) {
 		t.Fatal("the first one asks")
 	}
-	if l.begin() || l.begin() {
-		t.Error("two ask at the same time")
+	for range 2 {
+		if l.begin() {
+			t.Error("two ask at the same time")
+		}
 	}
 	if !l.next(true) {
 		t.Error("what came up meanwhile is not asked")

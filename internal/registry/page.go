@@ -42,9 +42,13 @@ func pageOf[T any](p Page, list store.Listing[T], id func(*T) string, err error)
 
 // Filters select what a list holds; empty fields select everything.
 type (
-	APIFilter        = store.APIFilter
-	PluginFilter     = store.PluginFilter
-	ConsumerFilter   = store.ConsumerFilter
+	// APIFilter selects APIs.
+	APIFilter = store.APIFilter
+	// PluginFilter selects plugins.
+	PluginFilter = store.PluginFilter
+	// ConsumerFilter selects consumers.
+	ConsumerFilter = store.ConsumerFilter
+	// CredentialFilter selects keys of consumers.
 	CredentialFilter = store.CredentialFilter
 )
 
