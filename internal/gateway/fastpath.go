@@ -62,8 +62,8 @@ func (g *Gateway) isCurrent(ctx context.Context) bool {
 
 // replyShort passes a short response on, with our own header fields in place of the upstream's, and reports whether it was one.
 func replyShort(x *wire.Exchange, c *wire.ClientConn, own []mark) bool {
-	var s wire.Response
-	if !c.Short(&s) {
+	s := c.Short()
+	if s == nil {
 		return false
 	}
 	b := wire.AppendStatus(x.Buffer(), s.Status)

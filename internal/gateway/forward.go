@@ -95,6 +95,11 @@ func (u *upstream) pass(w http.ResponseWriter, r *http.Request, c *wire.ClientCo
 			c.Done(false)
 		}
 	}()
+	if r.Method == http.MethodGet && passShort(w, c) {
+		isKept = true
+		c.Done(true)
+		return
+	}
 	resp, err := c.Response(r, func(resp *http.Response) { hint(w, resp) })
 	if err != nil {
 		u.gateway.upstreamFailed(w, r, u.host, c.Cause(err))
@@ -106,6 +111,32 @@ func (u *upstream) pass(w http.ResponseWriter, r *http.Request, c *wire.ClientCo
 		isKept = true
 		c.Done(!resp.Close)
 	})
+}
+
+// passShort passes a short response on, and reports whether it was one.
+func passShort(w http.ResponseWriter, c *wire.ClientConn) bool {
+	s := c.Short()
+	if s == nil {
+		return false
+	}
+	h := w.Header()
+	for _, f := range s.Fields {
+		delete(h, f.Name) // as passHeader does
+	}
+	values := make([]string, len(s.Fields)) // one allocation for all
+	for i, f := range s.Fields {
+		values[i] = f.Value
+		if before := h[f.Name]; len(before) > 0 {
+			h[f.Name] = append(before, f.Value)
+		} else {
+			h[f.Name] = values[i : i+1 : i+1]
+		}
+	}
+	w.WriteHeader(s.Status)
+	if _, err := w.Write(s.Body); err != nil && len(s.Body) > 0 {
+		panic(http.ErrAbortHandler) // the client has gone
+	}
+	return true
 }
 
 // hint passes on what an upstream says before its answer.

@@ -31,10 +31,16 @@ var allowed = []struct {
 	{
 		why: "net/http waits for the beginning of HTTP/2 before it looks at less; behind requests of the fast path, it has seen nothing before",
 		when: func(c connection) bool {
-			heads := strings.Split(strings.TrimRight(c.sent, "\r\n"), "\r\n\r\n")
-			return len(heads[len(heads)-1])+len("\r\n\r\n") < len("PRI * HTTP/2.0")
+			sent := strings.TrimRight(c.sent, "\r\n")
+			last := sent[max(strings.LastIndex(sent, "\r\n\r\n"), strings.LastIndex(sent, "{await}"), 0):]
+			return len(last) < len("{await}")+len("PRI * HTTP/2.0")
 		},
 		text: regexp.MustCompile(`then silence\n(HTTP/1.1 400 Bad Request, length -1, )`), as: "$1",
+	},
+	{
+		why:  "of several reasons to refuse a request, which one is told depends on how much of it whoever looks first has read",
+		when: func(c connection) bool { return c.cuts > 0 },
+		text: regexp.MustCompile(`HTTP/1.1 400 Bad Request, length (?:-1|\d+), coding \[\], last: true\n(?:    .*\n)*then it is closed\n`), as: "refused\n",
 	},
 	{
 		why:  "a lone CR or LF behind a request is refused by whoever sees it first, and they use other words",

@@ -207,6 +207,9 @@ func TestWellFramedRequestsFollowEachOther(t *testing.T) {
 					if err != nil || resp.StatusCode != http.StatusOK || body != r.method+" "+proto+" "+r.body {
 						t.Fatalf("request %d: %v %.100q %v", i, resp, body, err)
 					}
+					if n := len(resp.Header["Strict-Transport-Security"]); (n == 1) != (s.trust != nil) {
+						t.Errorf("request %d: %d times Strict-Transport-Security", i, n)
+					}
 				}
 				// Who asks before it sends is told to go on.
 				_, _ = io.WriteString(conn, "POST /e0/ HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n")

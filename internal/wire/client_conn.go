@@ -43,6 +43,7 @@ type ClientConn struct {
 	isLate   bool        // the upstream did not respond in time; net/http takes half a line for a bad one
 	room     int64       // how much more of a head may come; bodies are not limited
 	isInHead bool
+	short    Response
 }
 
 func newClientConn(t *Client, address string, conn net.Conn) *ClientConn {
@@ -197,16 +198,15 @@ func (c *ClientConn) Cause(err error) error {
 	return err
 }
 
-// Short reads the response if it is a short one, and is whole. Otherwise nothing was read.
-func (c *ClientConn) Short(r *Response) bool {
+// Short reads the response if it is a short one, and is whole. Otherwise it returns nil, and nothing was read. It is good until Done.
+func (c *ClientConn) Short() *Response {
 	here, _ := c.in.Peek(c.in.Buffered()) // that much is there
-	n := r.Parse(here)
+	n := c.short.Parse(here)
 	if n == 0 {
-		return false
+		return nil
 	}
-	// The bytes stay where they are until the next read.
-	_, _ = c.in.Discard(n)
-	return true
+	_, _ = c.in.Discard(n) // which leaves the bytes where they are
+	return &c.short
 }
 
 // Response reads the head of any response by way of net/http, and tells hint what comes before it. All of that has one limit.
@@ -258,6 +258,7 @@ func (c *ClientConn) letGo() bool {
 		c.unwatch()
 	}
 	c.ctx, c.watcher, c.release, c.unwatch, c.request = nil, nil, nil, nil, nil
+	clear(c.short.Fields)
 	return isIntact
 }
 

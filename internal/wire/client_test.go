@@ -113,8 +113,8 @@ func (t *Client) ask(test *testing.T, u *upstream) string {
 	if err != nil {
 		test.Fatal(err)
 	}
-	var r Response
-	if !c.Short(&r) {
+	r := c.Short()
+	if r == nil {
 		test.Fatal("the response is not short")
 	}
 	body := string(r.Body)
@@ -194,8 +194,8 @@ func TestARequestThatDoesNotFitInIsSentInPieces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r Response
-	if !c.Short(&r) || string(r.Body) != "fine" || len(c.request) > 0 {
+	r := c.Short()
+	if r == nil || string(r.Body) != "fine" || len(c.request) > 0 {
 		t.Errorf("%q, and %d bytes were not sent", r.Body, len(c.request))
 	}
 	c.Done(false)
@@ -250,7 +250,7 @@ func TestOtherResponsesAreReadByNetHTTP(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.Short(new(Response)) {
+		if c.Short() != nil {
 			t.Error("it is short")
 		}
 		got := ""

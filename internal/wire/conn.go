@@ -35,6 +35,7 @@ type conn struct {
 	failed       error                 // of the last step
 	received     int                   // in the last step
 	unsent       []byte
+	wrote        time.Time // when it was last written to
 	writeArm     time.Time // the deadline of writes
 
 	// The deadline of reads. It moves with every request, and the socket hears of it only when one comes true.
@@ -84,8 +85,6 @@ func (c *conn) run() {
 		c.server.leave(c)
 	case Done:
 		_ = c.Conn.Close()
-		c.server.ended(c)
-	case Taken:
 		c.server.ended(c)
 	}
 }
@@ -325,8 +324,8 @@ func (c *conn) wantRead(until time.Time) { _ = c.SetReadDeadline(until) }
 
 // Write implements net.Conn. A client that takes nothing for too long is given up.
 func (c *conn) Write(b []byte) (int, error) {
-	if now := time.Now(); c.writeArm.Before(now.Add(c.server.IdleTimeout / 2)) {
-		c.writeArm = now.Add(c.server.IdleTimeout)
+	if c.wrote = time.Now(); c.writeArm.Before(c.wrote.Add(c.server.IdleTimeout / 2)) {
+		c.writeArm = c.wrote.Add(c.server.IdleTimeout)
 		_ = c.Conn.SetWriteDeadline(c.writeArm)
 	}
 	if c.raw == nil {

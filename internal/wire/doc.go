@@ -8,8 +8,7 @@
 //
 //   - [Done]: it has answered, and the next request may come;
 //   - [Pass]: it wants nothing to do with it. If all say so, or the request is of another kind, the connection is net/http's for good. It comes out
-//     of the listener that [Server.Listen] returned, together with every byte that was read;
-//   - [Taken]: the connection is the handler's.
+//     of the listener that [Server.Listen] returned, together with every byte that was read.
 //
 // A handler gets an [Exchange]: the request, its body, and two ways to answer. [Exchange.Response] is an http.ResponseWriter ([ResponseWriter]), for
 // any response. [Exchange.Reply] sends bytes that the handler has made itself, for responses that come a thousand times a second.

@@ -94,7 +94,7 @@ func (x *Exchange) finish() bool {
 	if x.isWriting {
 		isReusable = x.response.Finish()
 	}
-	x.conn.wantRead(time.Now().Add(x.conn.server.IdleTimeout))
+	x.conn.wantRead(x.conn.wrote.Add(x.conn.server.IdleTimeout))
 	return isReusable && !x.Request.IsLast && x.bodyLeft == 0
 }
 

@@ -48,9 +48,8 @@ type Outcome int
 
 // What there is.
 const (
-	Pass  Outcome = iota // nothing: it is for the next handler, or for net/http with all that follows
-	Done                 // answered it
-	Taken                // taken the connection, which is the handler's own from now on
+	Pass Outcome = iota // nothing: it is for the next handler, or for net/http with all that follows
+	Done                // answered it
 )
 
 // Listen returns a listener for net/http with the connections that are not served here. The http.Server must have ConnState as its ConnState.

@@ -388,23 +388,6 @@ func TestAPanicEndsItsConnectionOnly(t *testing.T) {
 	}
 }
 
-func TestAConnectionCanBeTaken(t *testing.T) {
-	s := start(t, func(x *Exchange) Outcome {
-		conn := x.conn.Conn
-		go func() {
-			defer conn.Close()
-			_, _ = io.WriteString(conn, "mine\n")
-		}()
-		return Taken
-	}, nil)
-	c := s.dial()
-	c.send(get("/"))
-	if line, err := c.in.ReadString('\n'); line != "mine\n" {
-		t.Error(line, err)
-	}
-	c.isClosed()
-}
-
 // over has ended.
 var over = func() context.Context { ctx, end := context.WithCancel(context.Background()); end(); return ctx }()
 
