@@ -97,15 +97,14 @@ func GuardState(conn net.Conn, state http.ConnState) {
 // one before anything but the first byte of the next is looked at. One goroutine reads at a time.
 type requests struct {
 	canBeHTTP2 bool   // at the beginning
-	unread     []byte // what was read before, and is followed as if it were read now
+	unread     []byte // what was read, but not passed on
 
 	at       place  // of what is read next
 	line     []byte // what was read of one, unless it was read at once
 	left     int64  // of a body or chunk
 	head     head
-	hasBegun bool   // there was a request
-	held     []byte // read, but not passed on
-	over     error  // why nothing more is passed on
+	hasBegun bool  // there was a request
+	over     error // why nothing more is passed on
 }
 
 // place is where in a request something is.
@@ -126,25 +125,14 @@ func (r *requests) read(conn writeCloser, p []byte) (int, error) {
 	if r.over != nil {
 		return 0, r.over
 	}
-	var n int
-	var err error
-	for r.isBetween() && bytes.HasPrefix(r.held, emptyLine) {
-		r.held = r.held[len(emptyLine):] // as fill does
-	}
-	isHeld := len(r.held) > 0
-	if isHeld {
-		n = copy(p, r.held)
-	} else {
-		n, err = r.fill(conn, p)
-	}
-	if r.at == atNothing && !isHeld {
+	n, err := r.fill(conn, p)
+	if r.at == atNothing {
 		return n, err
 	}
 	taken, refusal := r.follow(p[:n])
-	if isHeld {
-		r.held = r.held[taken:]
-	} else {
-		r.held = append(r.held[:0], p[taken:n]...)
+	if taken < n {
+		r.unread = append(bytes.Clone(p[taken:n]), r.unread...)
+		err = nil // it comes again, behind that
 	}
 	switch {
 	case refusal != "":
@@ -154,17 +142,34 @@ func (r *requests) read(conn writeCloser, p []byte) (int, error) {
 		return 0, r.over
 	case taken == 0 && r.over != nil:
 		return 0, r.over
-	case len(r.held) > 0 || r.over != nil:
-		err = nil // it comes again, behind what is held
+	case r.over != nil:
+		err = nil
 	}
 	return taken, err
 }
 
-// fill reads what is there, without empty lines before a request (RFC 9112, 2.2).
+// fill reads what is there, without empty lines before a request (RFC 9112, 2.2). net/http may ask for a single byte, to see whether the client is still there,
+// and stop waiting for it; so the second half of such a line is waited for, and the first half is not lost.
 func (r *requests) fill(conn net.Conn, p []byte) (int, error) {
 	n, err := r.take(conn, p)
-	for err == nil && r.isBetween() && bytes.HasPrefix(p[:n], emptyLine) {
-		if n = copy(p, p[len(emptyLine):n]); n == 0 {
+	for n > 0 && err == nil && r.isBetween() && p[0] == '\r' {
+		if n == 1 {
+			second := make([]byte, 1)
+			if m, err := r.take(conn, second); m == 0 {
+				r.unread = append(r.unread, '\r')
+				return 0, err
+			}
+			r.unread = append(second, r.unread...)
+			if second[0] != '\n' {
+				return n, nil
+			}
+			r.unread, n = r.unread[1:], 0
+		} else if p[1] != '\n' {
+			return n, nil
+		} else {
+			n = copy(p, p[2:n])
+		}
+		if n == 0 {
 			n, err = r.take(conn, p)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 )
 
 // choppedListener has connections that read a few bytes at a time.
@@ -132,5 +133,48 @@ func TestABodyWhoseEndIsAmbiguousHasNone(t *testing.T) {
 		if answer, _ := io.ReadAll(conn); strings.Count(string(answer), "HTTP/1.1 ") > 1 {
 			t.Errorf("behind %q: %q", trailer, answer)
 		}
+	}
+}
+
+// TestAnEmptyLineBehindARequestIsSkipped, whatever net/http reads of it at a time: it looks for clients that go away with reads of a single byte.
+func TestAnEmptyLineBehindARequestIsSkipped(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, _ *http.Request) {
+		entered <- struct{}{}
+		<-leave
+	}))
+	s.Listener = Guard(s.Listener)
+	s.Config.ConnState = GuardState
+	s.Start()
+	defer s.Close()
+	const get = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+	for _, pieces := range [][]string{{"\r\n" + get}, {"\r\n", get}, {"\r", "\n" + get}, {"\r", "\n", get}, {"\r\n\r", "\n" + get}} {
+		conn, err := net.Dial("tcp", s.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := bufio.NewReader(conn)
+		_, _ = io.WriteString(conn, get)
+		<-entered
+		for i, piece := range pieces {
+			_, _ = io.WriteString(conn, piece)
+			time.Sleep(5 * time.Millisecond) // so that it is read by itself, mostly
+			if i == 0 {
+				leave <- struct{}{}
+				if resp, err := http.ReadResponse(in, nil); err != nil || resp.StatusCode != http.StatusOK {
+					t.Fatal(resp, err)
+				}
+			}
+		}
+		select {
+		case <-entered:
+			leave <- struct{}{}
+		case <-time.After(time.Minute):
+			t.Fatalf("%q: the request did not arrive", pieces)
+		}
+		if resp, err := http.ReadResponse(in, nil); err != nil || resp.StatusCode != http.StatusOK {
+			t.Errorf("%q: %v %v", pieces, resp, err)
+		}
+		conn.Close()
 	}
 }
