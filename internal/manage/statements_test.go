@@ -44,13 +44,19 @@ func TestAManagementReadIsAtMostTwoStatements(t *testing.T) {
 				caller = admin
 			}
 			reads++
-			before := statements.Load()
-			caller.call("GET", registered.Replace(ids.Replace(path)), nil).want(200)
 			most := int64(2)
 			if strings.HasSuffix(path, "/key-auth") || strings.HasSuffix(path, "{api}/plugins") {
 				most = 3 // whose they are may be a name, which is looked up first
 			}
-			if n := statements.Load() - before; n < 1 || n > most {
+			n := int64(0)
+			for range 5 { // the catalog reads the log of changes every second, perhaps just then
+				before := statements.Load()
+				caller.call("GET", registered.Replace(ids.Replace(path)), nil).want(200)
+				if n = statements.Load() - before; n <= most {
+					break
+				}
+			}
+			if n < 1 || n > most {
 				t.Errorf("GET %s: %d statements", path, n)
 			}
 		}
