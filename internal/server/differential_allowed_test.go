@@ -74,7 +74,9 @@ var undecided = []struct {
 	},
 	{
 		"whether a body that is no gzip was read to its end when that shows depends on how it arrives",
-		func(c connection) bool { return c.cuts > 0 && strings.Contains(strings.ToLower(c.sent), "content-encoding: gzip") },
+		func(c connection) bool {
+			return c.cuts > 0 && strings.Contains(strings.ToLower(c.sent), "content-encoding: gzip")
+		},
 	},
 	{
 		"net/http skips a lone CR or LF behind a POST, and only there; behind one that the fast path answered it knows of none",
